@@ -20,9 +20,13 @@ mod thin;
 mod unshaped;
 mod way;
 
-pub(crate) use content::FileContent;
-pub(crate) use processes::{all, own_memory, tree};
-pub(crate) use way::wait;
+pub(crate) use bare_quic::BareStream;
+pub(crate) use content::{FileContent, same};
+pub(crate) use processes::{
+    EndPeaks, all, ended_children, forget_peaks, own_memory, processor, tree, watched,
+};
+pub(crate) use table::size_name;
+pub(crate) use way::{make_durable, wait};
 
 use crate::error::Error;
 use crate::report::BenchSection;

@@ -10,6 +10,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acks;
+mod broker;
 mod captures;
 mod closed;
 mod compare;
@@ -57,7 +58,7 @@ struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile, files, login), only this: unknown, floods, thin, ...
+    /// Of a benchmark with several sections (paths, hostile, files, login, broker), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
     /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
@@ -117,6 +118,8 @@ enum Benchmark {
     Files,
     /// Logins beside ssh and mosh: a keystroke, a long log, copies over ssh, an outage, what an idle session takes
     Login,
+    /// A broker beside zstd, age and curl: thin links, 1 GiB, small objects, many clients of which half are killed
+    Broker,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
 }
@@ -141,6 +144,7 @@ impl Benchmark {
             Benchmark::Paths => "paths",
             Benchmark::Files => "files",
             Benchmark::Login => "login",
+            Benchmark::Broker => "broker",
             Benchmark::Closed => "closed",
         }
     }
@@ -170,6 +174,7 @@ impl Benchmark {
             Benchmark::Paths => return paths::run(setting, done),
             Benchmark::Files => return files::run(setting, done),
             Benchmark::Login => return login::run(setting, done),
+            Benchmark::Broker => return broker::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
         };
         section.map(done)

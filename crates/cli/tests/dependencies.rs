@@ -20,7 +20,15 @@ fn crates(flags: &[&str]) -> BTreeSet<String> {
 fn nothing_of_the_lab_is_in_it() {
     let crates = crates(&[]);
     assert!(crates.contains("strait-node") && crates.contains("strait-ipsec"), "{crates:?}");
-    for of_the_lab in ["strait-lab", "strait-lab-cli", "strait-sim", "strait-testbed", "strait-bench"] {
+    for of_the_lab in [
+        "strait-lab",
+        "strait-lab-cli",
+        "strait-sim",
+        "strait-testbed",
+        "strait-bench",
+        "strait-bucket",
+        "s3s",
+    ] {
         assert!(!crates.contains(of_the_lab), "{of_the_lab} is in {crates:?}");
     }
 }

@@ -11,7 +11,9 @@ use strait_terminal::pages::{Completions, Man};
 use strait_terminal::{Failure, program};
 
 use crate::demo::{DemoLink, DemoPath, LossShare};
-pub(crate) use lab::{Lab, LabCrime, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify, LabVpn};
+pub(crate) use lab::{
+    Lab, LabBroker, LabCrime, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify, LabVpn,
+};
 
 /// Printed under the help of `strait-lab` itself.
 const AFTER: &str = "\
@@ -137,6 +139,7 @@ mod tests {
             "strait-lab lab sched --trace a.pcap --figures figures --json",
             "strait-lab lab klogin --quick --json",
             "strait-lab lab klogin --sshd /usr/sbin/sshd --csv",
+            "strait-lab lab broker --file counts.tsv --figures figures --quick --csv",
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",

@@ -1,5 +1,6 @@
 //! `lab`: the papers' tables, theirs beside what this machine does.
 
+mod broker;
 mod crime;
 mod csv;
 mod klogin;
@@ -32,6 +33,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
             let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
+        LabTables::Broker(flags) => broker::run(flags),
         LabTables::Klogin(flags) => klogin::run(flags),
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),

@@ -207,6 +207,44 @@ fn files_and_keystrokes_pass_modems_that_compress() {
 }
 
 #[test]
+fn files_are_compressed_and_encrypted_on_their_way_to_a_broker() {
+    let dir = Workdir::create().unwrap();
+    let (folder, file) = (dir.path().join("figures"), dir.path().join("mine.tsv"));
+    fs::write(&file, "gene\t0\t0\t0\n".repeat(20_000)).unwrap();
+    let arguments = ["broker", "--quick", "--file", file.to_str().unwrap()];
+    let report = json(&[&arguments[..], &["--json", "--figures", folder.to_str().unwrap()]].concat());
+    let tables = report["tables"].as_array().unwrap();
+    // Three payloads and the file, then rates, a link in proportion, two machines, load, space, keys, levels, TLS, and today's.
+    assert_eq!(tables.len(), 4 + 1 + 1 + 2 + 2 + 1 + 1 + 2 + 1 + 2);
+    // The post's table has 22 cells: beside two payloads and two machines; what 100 stands for, a row, RC4's load twice.
+    let printed = cells(&report).iter().filter(|cell| cell["paper"].is_number()).count();
+    assert_eq!(printed, 4 * 22 + 3 + 8 + 2);
+    assert!(tables[3]["subject"].as_str().unwrap().ends_with("mine.tsv"));
+    // Over the slow network, nothing but length counts on any machine.
+    let slow = tables[0]["rows"][2]["cells"][1]["ours"]["spread"]["median"].as_f64().unwrap();
+    assert!((1_000.0..1_200.0).contains(&slow), "{slow}");
+    let claims = report["claims"].as_array().unwrap();
+    assert!(claims.iter().any(|claim| claim["words"].as_str().unwrap().contains("RC4 is the clear winner")));
+    for name in ["broker-disk", "broker-fast", "broker-slow", "broker-load", "broker-by-link"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let said = text(&lab(&["broker", "--quick"]));
+    for words in
+        ["Kallio", "disk to disk", "33.4", "1060", "slowed", "age v1, zstd 3", "AES/ECB/PKCS5Padding"]
+    {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let lines = text(&lab(&["broker", "--quick", "--csv"]));
+    assert!(lines.contains("The table,\"speeds, counts\",slow network,\"RC4, compr.\","), "{lines}");
+    let output = lab(&["broker", "--file", dir.path().join("none").to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains("none cannot be read") && refused.contains("--file"), "{refused}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let dir = Workdir::create().unwrap();
     fs::write(dir.path().join("file"), []).unwrap();

@@ -14,6 +14,8 @@ pub enum FigureSource {
     Printed,
     /// Computed by the model from the paper's own rates.
     Computed,
+    /// This machine's, as if it were as slow as the paper's.
+    Slowed,
     /// This machine's.
     Here,
 }
@@ -25,6 +27,7 @@ impl FigureSource {
         match self {
             FigureSource::Printed => "printed",
             FigureSource::Computed => "computed",
+            FigureSource::Slowed => "slowed",
             FigureSource::Here => "here",
         }
     }

@@ -61,6 +61,14 @@ pub enum Error {
         /// What is the matter with it.
         why: String,
     },
+    /// A file to store at a broker cannot be used.
+    #[error("{} {why}\n  name a file that can be read, or leave --file out for the generated ones", path.display())]
+    BrokerFile {
+        /// The file.
+        path: PathBuf,
+        /// What is the matter with it.
+        why: String,
+    },
     /// The kernel does not say how busy it is.
     #[error("cannot read how busy the processors are: {0}\n  mount /proc")]
     NoLoad(io::Error),

@@ -3,6 +3,7 @@
 //! - [`vpn`]: McGregor and Lee, *Performance Impact of Data Compression on Virtual Private Network Transactions*;
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`klogin`]: Braun, Claffy and Gross, *Measured interference of network security mechanisms with network performance*;
+//! - [`broker`]: Kallio, *Performance comparison of streamed encryption and compression*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
 //! - [`paths`]: the estimated rate beside the true one over time;
@@ -15,6 +16,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod broker;
 mod claim;
 pub mod corpus;
 pub mod crime;

@@ -48,6 +48,10 @@ pub enum Exhibit {
     Figure(u8),
     /// A section with equations, by its number.
     Section(&'static str),
+    /// The table of a paper that has one, and no number for it.
+    OnlyTable,
+    /// What it says in words.
+    Words,
 }
 
 /// Figures by row and column.
@@ -115,6 +119,8 @@ pub enum FigureUnit {
     Bytes,
     /// Thousandths of a second.
     Milliseconds,
+    /// Speeds, where plain data without encryption has 100.
+    Hundred,
     /// 1 for a statement that holds, 0 for one that fails.
     Holds,
 }
@@ -146,6 +152,7 @@ impl FigureUnit {
             FigureUnit::KilobytesPerSecond => "kbytes/s",
             FigureUnit::Bytes => "bytes",
             FigureUnit::Milliseconds => "ms",
+            FigureUnit::Hundred => "plain without encryption = 100",
             FigureUnit::Holds => "holds or fails",
         }
     }
@@ -163,6 +170,8 @@ impl fmt::Display for Exhibit {
             Exhibit::Table(number) => write!(f, "Table {number}"),
             Exhibit::Figure(number) => write!(f, "Figure {number}"),
             Exhibit::Section(number) => write!(f, "Section {number}"),
+            Exhibit::OnlyTable => f.write_str("The table"),
+            Exhibit::Words => f.write_str("The text"),
         }
     }
 }

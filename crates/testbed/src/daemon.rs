@@ -2,6 +2,7 @@
 
 mod cost;
 
+use std::ffi::OsStr;
 use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -46,12 +47,35 @@ impl DaemonProcess {
         config: &Path,
         folder: &Path,
     ) -> Result<DaemonProcess, Error> {
+        let arguments = [OsStr::new("up"), config.as_os_str(), OsStr::new("--foreground")];
+        DaemonProcess::start_as(host, program, &arguments, folder)
+    }
+
+    /// Starts `program broker config`, as [`DaemonProcess::start`] does a daemon.
+    ///
+    /// # Errors
+    /// As [`DaemonProcess::start`].
+    pub fn start_broker(
+        host: &Namespace,
+        program: &Path,
+        config: &Path,
+        folder: &Path,
+    ) -> Result<DaemonProcess, Error> {
+        DaemonProcess::start_as(host, program, &[OsStr::new("broker"), config.as_os_str()], folder)
+    }
+
+    fn start_as(
+        host: &Namespace,
+        program: &Path,
+        arguments: &[&OsStr],
+        folder: &Path,
+    ) -> Result<DaemonProcess, Error> {
         let doing = || format!("start {} on {}", program.display(), host.name());
         let ready = prepare(folder).map_err(Error::doing(doing()))?;
         let log = OpenOptions::new().create(true).append(true).open(folder.join("daemon.log"));
         let log = log.map_err(Error::doing(doing()))?;
         let mut command = host.command(program);
-        command.arg("up").arg(config).arg("--foreground");
+        command.args(arguments);
         surroundings(&mut command, folder).env("NOTIFY_SOCKET", folder.join("ready"));
         let errors = log.try_clone().map_err(Error::doing(doing()))?;
         // Its own process group: what is typed on the terminal reaches only who started it.
@@ -289,6 +313,18 @@ pub fn children(pid: u32) -> io::Result<Vec<(String, u32)>> {
         Some((value("Name:").filter(|_| ours)?.to_owned(), number))
     };
     Ok(numbers.filter_map(child).collect())
+}
+
+/// Kills a process that leads a group of its own, with all of that group.
+///
+/// # Errors
+/// [`Error::System`] when they have ended.
+#[allow(unsafe_code)]
+pub(crate) fn kill_group(leader: u32) -> Result<(), Error> {
+    let doing = || Error::doing(format!("kill the group of {leader}"));
+    let leader = i32::try_from(leader).map_err(io::Error::other).map_err(doing())?;
+    // SAFETY: takes no pointers.
+    check(unsafe { libc::kill(-leader, libc::SIGKILL) }).map_err(doing())
 }
 
 /// A signal for a process of ours.

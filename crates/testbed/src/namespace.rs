@@ -53,6 +53,12 @@ impl Namespace {
         Namespace { control: Some(control), ..self }
     }
 
+    /// The same host under another name, for one of several nodes on it.
+    #[must_use]
+    pub fn renamed(&self, name: &str) -> Namespace {
+        Namespace { name: name.into(), ..self.clone() }
+    }
+
     /// The congestion control that it was given.
     pub(crate) const fn congestion_control(&self) -> Option<&'static str> {
         self.control

@@ -41,6 +41,17 @@ pub struct Extra<'a> {
     pub networks: Networks,
 }
 
+/// A peer in the configuration of a node without a tunnel.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownPeer<'a> {
+    /// The peer.
+    pub site: &'a Site,
+    /// Where it is reached, if it is.
+    pub at: Option<SocketAddr>,
+    /// More lines of its section.
+    pub more: &'a str,
+}
+
 /// Whether the tunnel leads to the networks behind the sites.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Networks {
@@ -133,6 +144,12 @@ impl Site {
         self.folder.join(format!("{}.key", self.name()))
     }
 
+    /// The program that made its key.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The site's folder.
     #[must_use]
     pub fn folder(&self) -> &Path {
@@ -185,6 +202,40 @@ impl Site {
             ));
         }
         format!("{text}\n{sections}")
+    }
+
+    /// The text of a configuration of a node without a tunnel that knows `peers`, each with more lines of its section, and reaches
+    /// those that are said to be reached.
+    #[must_use]
+    pub fn configuration_without_tunnel(&self, peers: &[KnownPeer<'_>], extra: Extra<'_>) -> String {
+        let mut text = format!(
+            "[node]\nprivate_key_file = \"{}.key\"\ntunnel = false\nlisten = {}\n{}",
+            self.name(),
+            self.outside.port(),
+            lines(extra.node),
+        );
+        if !extra.link.is_empty() {
+            text.push_str(&format!("\n[link]\n{}", lines(extra.link)));
+        }
+        for KnownPeer { site, at, more } in peers {
+            let endpoint = at.map(|at| format!("endpoint = \"{at}\"\n")).unwrap_or_default();
+            text.push_str(&format!(
+                "\n[[peer]]\nname = \"{}\"\npublic_key = \"{}\"\n{endpoint}{}{}",
+                site.name(),
+                site.public_key,
+                lines(extra.peer),
+                lines(more),
+            ));
+        }
+        format!("{text}\n{}", lines(extra.sections))
+    }
+
+    /// Starts a broker from a configuration, as [`Site::start`] does a daemon.
+    ///
+    /// # Errors
+    /// As [`DaemonProcess::start`].
+    pub fn start_broker(&self, config: &Path, name: &str) -> Result<DaemonProcess, Error> {
+        DaemonProcess::start_broker(&self.host, &self.program, config, &self.folder.join(name))
     }
 
     /// Starts a daemon from a configuration; its socket and log are in the folder `name` of the site's folder.

@@ -1,6 +1,9 @@
 //! What others write is opened, and others open what is written here: the crate `age`, and the programs `age` and `zstd`.
 #![allow(clippy::unwrap_used)]
 
+#[path = "stock/upload.rs"]
+mod upload;
+
 use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

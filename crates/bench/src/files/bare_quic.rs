@@ -24,18 +24,18 @@ const CHUNK: usize = 1 << 18;
 const DONE: u8 = 1;
 
 /// One stream on its way.
-pub(super) struct BareStream<'a> {
-    pub(super) from: &'a Namespace,
-    pub(super) to: &'a Namespace,
-    pub(super) address: IpAddr,
-    pub(super) content: &'a Arc<[u8]>,
+pub(crate) struct BareStream<'a> {
+    pub(crate) from: &'a Namespace,
+    pub(crate) to: &'a Namespace,
+    pub(crate) address: IpAddr,
+    pub(crate) content: &'a Arc<[u8]>,
     /// How long all of it may take.
-    pub(super) patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl BareStream<'_> {
     /// How long it takes from the first datagram until the sender knows that all bytes arrived and are right.
-    pub(super) fn run(&self) -> Result<Duration, Error> {
+    pub(crate) fn run(&self) -> Result<Duration, Error> {
         let (told, port) = mpsc::channel();
         let (address, content, patience) = (self.address, Arc::clone(self.content), self.patience);
         let receiver = self.to.spawn(move || {

@@ -114,7 +114,7 @@ pub(super) fn write_small(folder: &Path, files: usize) -> Result<u64, Error> {
 }
 
 /// Whether two files, or all files of two folders, have the same bytes.
-pub(super) fn same(one: &Path, other: &Path) -> std::io::Result<bool> {
+pub(crate) fn same(one: &Path, other: &Path) -> std::io::Result<bool> {
     if one.is_dir() {
         for entry in fs::read_dir(one)? {
             let entry = entry?;

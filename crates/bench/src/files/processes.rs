@@ -23,7 +23,7 @@ struct ProcessPeak {
 
 /// The processes of an end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EndPeaks {
+pub(crate) struct EndPeaks {
     /// By their numbers, as they were when they were seen last.
     each: BTreeMap<u32, ProcessPeak>,
     /// The most memory of all of them in one look, in bytes.
@@ -32,13 +32,13 @@ pub(super) struct EndPeaks {
 
 impl EndPeaks {
     /// The most memory of one process, in MiB.
-    pub(super) fn largest(&self) -> f64 {
+    pub(crate) fn largest(&self) -> f64 {
         mebibytes(self.each.values().map(|peak| peak.memory).max().unwrap_or(0))
     }
 
     /// The most memory of all of them at one time, in MiB: what each has of its own, and once the pages of files, which are the
     /// program's and its libraries', and which processes share.
-    pub(super) fn together(&self) -> f64 {
+    pub(crate) fn together(&self) -> f64 {
         mebibytes(self.together)
     }
 
@@ -64,12 +64,15 @@ impl EndPeaks {
     }
 }
 
-/// Runs `work` and looks meanwhile at the processes of both ends, each with all that it started. `work` may add some.
-pub(super) fn watched<T>(roots: &[Mutex<BTreeSet<u32>>; 2], work: impl FnOnce() -> T) -> (T, [EndPeaks; 2]) {
+/// Runs `work` and looks meanwhile at the processes of all ends, each with all that it started. `work` may add some.
+pub(crate) fn watched<T, const N: usize>(
+    roots: &[Mutex<BTreeSet<u32>>; N],
+    work: impl FnOnce() -> T,
+) -> (T, [EndPeaks; N]) {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let watching = scope.spawn(|| {
-            let mut peaks: [EndPeaks; 2] = Default::default();
+            let mut peaks: [EndPeaks; N] = std::array::from_fn(|_| EndPeaks::default());
             while !stop.load(Ordering::Relaxed) {
                 let parents = parents();
                 for (peaks, roots) in peaks.iter_mut().zip(roots) {
@@ -82,7 +85,7 @@ pub(super) fn watched<T>(roots: &[Mutex<BTreeSet<u32>>; 2], work: impl FnOnce() 
         });
         let done = work();
         stop.store(true, Ordering::Relaxed);
-        (done, watching.join().unwrap_or_default())
+        (done, watching.join().unwrap_or_else(|_| std::array::from_fn(|_| EndPeaks::default())))
     })
 }
 
@@ -92,19 +95,19 @@ pub(crate) fn tree(root: u32) -> BTreeSet<u32> {
 }
 
 /// Has the peaks of such processes begin anew (proc(5), `clear_refs`).
-pub(super) fn forget_peaks(root: u32) {
+pub(crate) fn forget_peaks(root: u32) {
     for pid in tree(root) {
         let _ = fs::write(format!("/proc/{pid}/clear_refs"), "5");
     }
 }
 
 /// Processor seconds of a process, of all that it started, and of those of them that have ended.
-pub(super) fn processor(root: u32) -> f64 {
+pub(crate) fn processor(root: u32) -> f64 {
     tree(root).into_iter().filter_map(times).map(|[own, ended]| own + ended).sum()
 }
 
 /// Processor seconds of this program's children that have ended.
-pub(super) fn ended_children() -> f64 {
+pub(crate) fn ended_children() -> f64 {
     times(std::process::id()).map_or(0.0, |[_, ended]| ended)
 }
 

@@ -145,7 +145,7 @@ pub(super) fn lesser(one: &RunValues, other: &RunValues) -> RunValues {
 }
 
 /// A size as tables have it.
-pub(super) fn size_name(bytes: u64) -> String {
+pub(crate) fn size_name(bytes: u64) -> String {
     if bytes.is_multiple_of(1 << 20) {
         format!("{} MiB", bytes >> 20)
     } else {

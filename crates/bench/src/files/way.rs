@@ -87,7 +87,7 @@ fn too_slow(late: bool, waited: Duration) -> Result<(), strait_testbed::Error> {
 }
 
 /// What a power failure now would leave whole: for a file and its name, or for a folder and all else on its file system.
-pub(super) fn make_durable(path: &Path) -> io::Result<()> {
+pub(crate) fn make_durable(path: &Path) -> io::Result<()> {
     if path.is_dir() {
         let status = Command::new("sync").arg("-f").arg(path).status()?;
         return status.success().then_some(()).ok_or_else(|| io::Error::other("sync failed"));

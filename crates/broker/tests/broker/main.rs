@@ -3,10 +3,12 @@
 //! - `place`: a broker in a runtime of its own, which can be killed and started again over the same store
 //! - `client`: a client that says and hears messages
 //! - `faulty`: the store
-//! - `basics`, `kills`, `limits`, `races`, `many`: the tests
+//! - `bucket`: the tests with an S3-compatible server, which fails in the middle of HTTP
+//! - `basics`, `kills`, `limits`, `races`, `many`: the other tests
 #![allow(clippy::unwrap_used)]
 
 mod basics;
+mod bucket;
 mod client;
 mod faulty;
 mod kills;

@@ -12,7 +12,7 @@ use strait_broker::audit::Audit;
 use strait_broker::engine::{Engine, Limits};
 use strait_broker::spool::Spool;
 use strait_broker::store::{self, Patience, Store};
-use strait_node::config::{BrokerStore, Config};
+use strait_node::config::{BrokerBucket, BrokerStore, Config};
 use strait_transfer::broker::message::BrokerAnswer;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -27,6 +27,8 @@ const PEERS: u8 = 5;
 pub(crate) enum Kind {
     Folder(PathBuf),
     Memory(Arc<dyn ObjectStore>, Patience),
+    /// With little patience, as its server fails on purpose.
+    Bucket(BrokerBucket),
 }
 
 /// A broker.
@@ -62,6 +64,13 @@ pub(crate) const LONG: Patience = Patience {
     pause: Duration::from_millis(10),
 };
 
+/// The same with a server: a disk that others use, too, may be slow.
+const BUCKET: Patience = Patience {
+    attempt: Duration::from_secs(4),
+    total: Duration::from_secs(10),
+    pause: Duration::from_millis(10),
+};
+
 impl Broker {
     pub(crate) fn start(kind: &Kind, spool: &Path, broker: &str, limits: Limits) -> Broker {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -71,6 +80,10 @@ impl Broker {
                 store::open(&BrokerStore::Folder(folder.clone()), Patience::default()).unwrap()
             }
             Kind::Memory(inner, patience) => Store::new(Arc::clone(inner), *patience),
+            Kind::Bucket(bucket) => {
+                let _inside = handle.enter();
+                store::open(&BrokerStore::Bucket(bucket.clone()), BUCKET).unwrap()
+            }
         };
         std::fs::create_dir_all(spool).unwrap();
         let engine = {

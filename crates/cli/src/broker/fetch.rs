@@ -16,7 +16,7 @@ use super::inbox::VisitPlan;
 use super::link::BrokerLink;
 use super::places::{ArrivalPlaces, Elsewhere};
 use crate::failure::{Code, CommandResult, Failure};
-use crate::flags::{FetchFlags, FilePriority};
+use crate::flags::FetchFlags;
 use crate::outbox::OutboxHome;
 use crate::units::counted;
 pub(crate) use later::LettersLater;
@@ -126,8 +126,9 @@ impl Fetching<'_> {
             dry_run: self.flags.dry_run,
             event: &event,
         };
-        let tunnel = self.flags.tunnel.as_deref();
-        let ended = plan.run(&|| BrokerLink::open(tunnel, self.broker, FilePriority::Normal, None));
+        let FetchFlags { tunnel, priority, max_rate, .. } = self.flags;
+        let open = || BrokerLink::open(tunnel.as_deref(), self.broker, *priority, *max_rate);
+        let ended = plan.run(&open);
         if let (Some(later), Ok(stays)) = (later, stays.into_inner()) {
             stays.into_iter().for_each(|object| later.borrow_mut().put_off(object));
         }

@@ -82,7 +82,9 @@ fn list(flags: &ListFiles, broker: &str, home: &OutboxHome, config: &Config) -> 
 }
 
 /// What is in a transfer, or why that cannot be told.
-type Opened = BTreeMap<ObjectName, Result<TransferNames, String>>;
+type Inside = Result<TransferNames, String>;
+/// The same of all transfers.
+type Opened = BTreeMap<ObjectName, Inside>;
 
 /// The names in all transfers: those that were opened before from the disk, others from the broker.
 fn names(
@@ -121,7 +123,7 @@ fn read(
     link: &mut BrokerLink,
     node: &PrivateKey,
     letters: &[&Letter],
-) -> Result<Vec<(ObjectName, Result<TransferNames, String>)>, BrokerError> {
+) -> Result<Vec<(ObjectName, Inside)>, BrokerError> {
     let (to, from) = mpsc::sync_channel::<(ObjectName, Vec<u8>)>(AHEAD);
     let (from, opened) = (Mutex::new(from), Mutex::new(Vec::new()));
     let keep = |object, names| opened.lock().unwrap_or_else(PoisonError::into_inner).push((object, names));
@@ -207,7 +209,7 @@ fn as_text(letters: &[Letter], opened: &Opened, peers: &PeerNames, sent: bool) -
 }
 
 /// The lines with what is in a transfer.
-fn inside(names: Option<&Result<TransferNames, String>>) -> String {
+fn inside(names: Option<&Inside>) -> String {
     let mut text = String::new();
     match names {
         // It was fetched or removed meanwhile.

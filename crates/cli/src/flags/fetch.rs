@@ -5,6 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use strait_node::config::duration;
+use strait_scheduler::Rate;
+
+use super::files::FilePriority;
 
 /// Flags of `fetch`.
 #[derive(Debug, Args)]
@@ -30,6 +33,12 @@ pub(crate) struct FetchFlags {
     /// Print one JSON object for each event instead of progress
     #[arg(long)]
     pub(crate) json: bool,
+    /// Before or after other streams to the broker
+    #[arg(long, value_name = "WHEN", default_value = "normal")]
+    pub(crate) priority: FilePriority,
+    /// Limit of the rate, such as 500kbit
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_rate: Option<Rate>,
     /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
     #[arg(long, short, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,

@@ -102,7 +102,7 @@ fn names_of_a_peer_do_not_write_on_the_terminal() {
     for command in commands {
         let shown = sites.on_a_terminal(command);
         let text = String::from_utf8_lossy(&shown).replace("\r\u{1b}[K", "");
-        assert_eq!(raw(&shown), [], "{command:?}: {text:?}");
+        assert_eq!(raw(&shown), Vec::<char>::new(), "{command:?}: {text:?}");
         assert!(!text.contains(before));
         assert!(text.contains("\\n") && text.contains("\\u{1b}"), "{command:?} names them: {text:?}");
     }
@@ -112,7 +112,7 @@ fn names_of_a_peer_do_not_write_on_the_terminal() {
     // A progress line was there.
     let shown = sites.on_a_terminal(&["send", "back", "site-b:inbox/again", "--max-rate", "1Mbit"]);
     assert!(shown.windows(4).any(|bytes| bytes == b"\r\x1b[K"), "{shown:?}");
-    assert_eq!(raw(&shown), [], "{}", String::from_utf8_lossy(&shown));
+    assert_eq!(raw(&shown), Vec::<char>::new(), "{}", String::from_utf8_lossy(&shown));
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) fn noise(length: usize, seed: u32) -> Vec<u8> {
 }
 
 /// A folder with one of everything that is sent.
-fn tree(at: &Path) {
+pub(crate) fn tree(at: &Path) {
     fs::create_dir_all(at.join("deep/er")).unwrap();
     fs::write(at.join("empty"), "").unwrap();
     fs::write(at.join("text"), "a line of text that repeats itself\n".repeat(9_000)).unwrap();
@@ -73,7 +73,7 @@ fn snapshot(at: &Path) -> BTreeMap<Vec<u8>, (u32, i64, Vec<u8>)> {
     found
 }
 
-fn same(one: &Path, other: &Path) {
+pub(crate) fn same(one: &Path, other: &Path) {
     let (one, other) = (snapshot(one), snapshot(other));
     let names = |all: &BTreeMap<Vec<u8>, _>| all.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(&one), names(&other));

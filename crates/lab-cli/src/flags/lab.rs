@@ -22,7 +22,8 @@ pub(crate) struct Lab {
 
 /// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, figures of Taddeo,
 /// Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems, tables of Braun, Claffy and Gross, Measured interference of
-/// network security mechanisms with network performance, and the attack of Rizzo and Duong, CRIME.
+/// network security mechanisms with network performance, the table of Kallio, Performance comparison of streamed encryption and
+/// compression, and the attack of Rizzo and Duong, CRIME.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabTables {
     /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
@@ -37,6 +38,8 @@ pub(crate) enum LabTables {
     Sched(LabSched),
     /// Files over a modem that compresses, encrypted or not, and packets of a keystroke (Tables 1 to 3 of Braun et al.)
     Klogin(LabKlogin),
+    /// Files to a broker, compressed and encrypted on their way: from disk to disk, over a fast network and a slow one (Kallio)
+    Broker(LabBroker),
     /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
     Verify(LabVerify),
     /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
@@ -117,6 +120,20 @@ pub(crate) struct LabKlogin {
     /// Whose `strait login` keystrokes go into as well.
     #[command(flatten)]
     pub(crate) program: TunnelProgram,
+}
+
+/// Flags of `lab broker`.
+#[derive(Debug, Args)]
+pub(crate) struct LabBroker {
+    /// Store this file as well, its first 64 MiB at most, beside the generated ones
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Also draw speeds, load and rates by link into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed, and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
 }
 
 /// Flags of `lab verify`.

@@ -117,7 +117,9 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
             format!("{:.0}", spread.median)
         }
         FigureUnit::KilobytesPerSecond => format!("{:.2}", spread.median),
-        FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds => short(spread.median),
+        FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds | FigureUnit::Hundred => {
+            short(spread.median)
+        }
         FigureUnit::Speedup => speedup(spread.median),
         FigureUnit::Ratio => ratio(spread.median),
         FigureUnit::Share => format!("{:.1}", spread.median),
@@ -134,7 +136,8 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
 /// A figure with as many digits as the paper gives it.
 fn printed(unit: FigureUnit, value: f64) -> String {
     match unit {
-        FigureUnit::MegabitsPerSecond => format!("{value:.0}"),
+        FigureUnit::MegabitsPerSecond if value.fract() == 0.0 => format!("{value:.0}"),
+        FigureUnit::MegabitsPerSecond => format!("{value:.1}"),
         FigureUnit::Speedup | FigureUnit::KilobytesPerSecond => format!("{value:.2}"),
         FigureUnit::PaysUpTo
         | FigureUnit::Bytes
@@ -142,6 +145,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
         | FigureUnit::Count
         | FigureUnit::Microseconds
         | FigureUnit::Share
+        | FigureUnit::Hundred
         | FigureUnit::Holds => {
             format!("{value:.0}")
         }

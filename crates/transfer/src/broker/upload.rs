@@ -10,13 +10,18 @@
 //! without waiting for answers; only one that is resumed waits until the broker has said where it stands.
 //!
 //! - [`kinds`]: what is asked for and what is told.
-//! - `sealer`: a source becomes frames; `pieces`: new ones, or those of the journal again. `level`: how much they are compressed.
-//! - `keeper`, `sender`, `hearer`: the other threads. `shared`: what they know together; `queue`: between them.
+//! - `sealer`: a source becomes frames; `pieces`: new ones, or those of the journal again. `level`: how much they are compressed,
+//!   by the `pace` of the link. `keys`: what is derived from seeds.
+//! - `keeper`, `sender`, `hearer`: the other threads. `shared`: what they know together; `handed`, by way of a `queue`: what they hand
+//!   over.
 
+mod handed;
 mod hearer;
 mod keeper;
+mod keys;
 mod kinds;
 mod level;
+mod pace;
 mod pieces;
 mod queue;
 mod sealer;

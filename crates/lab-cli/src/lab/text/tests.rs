@@ -108,6 +108,12 @@ Notes
 }
 
 #[test]
+fn a_printed_rate_has_the_digits_that_the_paper_gives() {
+    let printed = [139.0, 33.4, 0.1].map(|rate| printed(FigureUnit::MegabitsPerSecond, rate));
+    assert_eq!(printed, ["139", "33.4", "0.1"]);
+}
+
+#[test]
 fn colours_only_where_they_are_wanted() {
     assert!(!render(&report(), false).contains('\u{1b}'));
     let coloured = render(&report(), true);

@@ -134,30 +134,44 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
                     }
                 }
                 BrokerAnswer::Refused { id, fault } => return Err(BrokerError::Refused { id, fault }.into()),
-                _ => return Err(BrokerError::Protocol("an answer is none to what was asked").into()),
+                _ => return Err(UNASKED.into()),
             }
         }
         Ok(faults)
     }
 
-    /// Removes letters; one that is gone already is as good.
+    /// Removes letters; one that is gone already is as good. The answers come in any order.
     fn remove(&mut self, letters: &[Letter]) -> Result<(), FetchError> {
         for Letter { object, kind, .. } in letters {
             self.client()?.say(&BrokerRequest::Remove { object: *object, kind: *kind })?;
         }
-        for letter in letters {
+        let mut waiting: Vec<&Letter> = letters.iter().collect();
+        while !waiting.is_empty() {
             match self.client()?.next_answer()? {
-                BrokerAnswer::Removed { object } if object == letter.object => {}
-                BrokerAnswer::Refused { id: Some(_), fault } if fault.kind == FaultKind::NotFound => {}
-                BrokerAnswer::Refused { id: Some(_), fault } => {
-                    self.failed(letter, format!("its letter cannot be removed: {fault}"));
+                BrokerAnswer::Removed { object } => {
+                    take(&mut waiting, |letter| letter.object == object)?;
+                }
+                BrokerAnswer::Refused { id: Some(id), fault } => {
+                    let letter = take(&mut waiting, |letter| letter.object.id == id)?;
+                    if fault.kind != FaultKind::NotFound {
+                        self.failed(letter, format!("its letter cannot be removed: {fault}"));
+                    }
                 }
                 BrokerAnswer::Refused { id, fault } => return Err(BrokerError::Refused { id, fault }.into()),
-                _ => return Err(BrokerError::Protocol("an answer is none to what was asked").into()),
+                _ => return Err(UNASKED.into()),
             }
         }
         Ok(())
     }
+}
+
+/// What is said of an answer that answers nothing.
+const UNASKED: BrokerError = BrokerError::Protocol("an answer is none to what was asked");
+
+/// Takes the letter that an answer is about from those that wait for one.
+fn take<'l>(waiting: &mut Vec<&'l Letter>, is: impl Fn(&Letter) -> bool) -> Result<&'l Letter, BrokerError> {
+    let at = waiting.iter().position(|letter| is(letter)).ok_or(UNASKED)?;
+    Ok(waiting.swap_remove(at))
 }
 
 /// Whether a broker may take later what it does not take now.

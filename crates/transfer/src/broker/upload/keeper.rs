@@ -3,9 +3,9 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::handed::Sealed;
 use super::kinds::UploadError;
 use super::queue::{Popped, Queue};
-use super::sealer::Sealed;
 use crate::broker::journal::UploadJournal;
 
 /// A wait that ends with the queue.

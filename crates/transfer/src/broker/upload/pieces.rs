@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use zeroize::Zeroizing;
 
+use super::handed::Sealed;
 use super::kinds::{UploadError, UploadEvent};
 use super::level::LevelChooser;
 use super::queue::Queue;
-use super::sealer::Sealed;
 use super::shared::Shared;
 use crate::TransferId;
 use crate::broker::journal::{Ending, JournalFrame, JournaledFrames};
@@ -80,7 +80,7 @@ impl PieceSealer<'_> {
 
     /// A new frame.
     fn new_frame(&mut self, piece: &[u8], plain: [u8; 32]) -> io::Result<()> {
-        let mut level = self.levels.choose(piece, self.shared.link());
+        let mut level = self.levels.choose(piece, self.shared.pace.look());
         let begun = Instant::now();
         let mut frame = self.maker.make(piece, level)?;
         if self.levels.learn(level, piece.len(), frame.len(), begun.elapsed().as_secs_f64()) {
@@ -101,7 +101,7 @@ impl PieceSealer<'_> {
 
     fn push(&self, record: Option<JournalFrame>, bytes: Vec<u8>, skip: usize) -> io::Result<()> {
         let sealed = Sealed::Frame { number: self.number, record, bytes, skip };
-        self.shared.waits(sealed.waits());
+        self.shared.pace.waits(sealed.waits());
         let weight = sealed.weight();
         self.to.push(sealed, weight).map_err(|_| self.ends(PiecesEnd::Failed(UploadError::Stopped)))
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use super::handed::Sealed;
 use super::kinds::UploadError;
 use super::queue::{Popped, Queue};
-use super::sealer::Sealed;
 use super::shared::Shared;
 use crate::TransferId;
 use crate::broker::client::{BrokerError, BrokerRequests};
@@ -19,6 +19,10 @@ use crate::sealed::frames;
 const SIGN: Duration = Duration::from_secs(60);
 /// Bytes of padding that are encrypted at once.
 const STEP: u64 = 1 << 20;
+
+/// Bytes, or time of writing, after which the rate is measured: a frame of a thin link, some frames of a fast one.
+const MEASURED: u64 = 256 << 10;
+const MEASURING: Duration = Duration::from_millis(100);
 
 /// What is sent of one object.
 struct Outgoing {
@@ -63,7 +67,7 @@ pub(super) fn send<W: Write>(
         for sealed in batch.drain(..) {
             let bytes = sealed.waits();
             out.send(sealed, &mut object)?;
-            shared.waited(bytes);
+            shared.pace.waited(bytes);
         }
     }
     out.flush()?;
@@ -167,7 +171,7 @@ impl<W: Write> Out<'_, W> {
         self.writing += begun.elapsed();
         self.bytes += rest.len() as u64;
         self.shared.sent(rest.len() as u64);
-        if self.bytes >= 256 << 10 {
+        if self.bytes >= MEASURED || self.writing >= MEASURING {
             self.measure();
         }
         Ok(())
@@ -182,7 +186,7 @@ impl<W: Write> Out<'_, W> {
 
     fn measure(&mut self) {
         let (bytes, writing) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.writing));
-        self.shared.measured(bytes, writing.as_secs_f64());
+        self.shared.pace.measured(bytes, writing.as_secs_f64());
     }
 }
 

@@ -1,23 +1,18 @@
 //! What the threads of an upload know together.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::kinds::{ObjectSize, UploadError, UploadEvent, UploadFailure, UploadTally};
-use super::level::LinkLook;
+use super::pace::LinkPace;
 use crate::TransferId;
 use crate::broker::client::BrokerError;
 use crate::broker::message::BrokerFault;
 
 /// Objects that were begun and not yet answered, at most.
 const OPEN_MAX: usize = 256;
-/// Bytes that are sent before what was measured counts more than what was known of the link: what buffers on the way take at once.
-const BUFFERS: u64 = 3 << 20;
-/// The share with which the rate follows what was measured last.
-const PATIENCE: f64 = 0.3;
-
 /// An object that the broker was told of.
 #[derive(Clone, Debug)]
 pub(super) struct OpenObject {
@@ -42,12 +37,8 @@ pub(super) struct Shared<'a> {
     state: Mutex<State>,
     changed: Condvar,
     event: &'a (dyn Fn(UploadEvent) + Sync),
-    /// Bytes that wait for the link.
-    waiting: AtomicU64,
-    sent: AtomicU64,
-    /// Bits of what was measured, in bytes a second; zero before.
-    measured: AtomicU64,
-    known: Option<f64>,
+    /// How the link goes.
+    pub(super) pace: LinkPace,
     stopped: AtomicBool,
 }
 
@@ -76,10 +67,7 @@ impl<'a> Shared<'a> {
             state: Mutex::new(state),
             changed: Condvar::new(),
             event,
-            waiting: AtomicU64::new(0),
-            sent: AtomicU64::new(0),
-            measured: AtomicU64::new(0),
-            known,
+            pace: LinkPace::new(known),
             stopped: AtomicBool::new(false),
         }
     }
@@ -152,7 +140,7 @@ impl<'a> Shared<'a> {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         match state.failed {
             Some(error) => Err(error),
-            None => Ok(UploadTally { sent: self.sent.into_inner(), ..state.tally }),
+            None => Ok(UploadTally { sent: self.pace.all_sent(), ..state.tally }),
         }
     }
 
@@ -280,42 +268,10 @@ impl<'a> Shared<'a> {
         self.tell(UploadEvent::Stored { place, id, size: None });
     }
 
-    /// So many bytes wait for the link.
-    pub(super) fn waits(&self, bytes: u64) {
-        self.waiting.fetch_add(bytes, Ordering::Relaxed);
-    }
-
-    /// So many of them wait no longer.
-    pub(super) fn waited(&self, bytes: u64) {
-        self.waiting.fetch_sub(bytes, Ordering::Relaxed);
-    }
-
     /// So many bytes were sent.
     pub(super) fn sent(&self, bytes: u64) {
-        self.sent.fetch_add(bytes, Ordering::Relaxed);
+        self.pace.sent(bytes);
         self.tell(UploadEvent::Sent { bytes });
-    }
-
-    /// So many bytes took so many seconds of writing.
-    pub(super) fn measured(&self, bytes: u64, seconds: f64) {
-        let now = bytes as f64 / seconds.max(1e-6);
-        let before = f64::from_bits(self.measured.load(Ordering::Relaxed));
-        let next = if before > 0.0 { before + (now - before) * PATIENCE } else { now };
-        self.measured.store(next.to_bits(), Ordering::Relaxed);
-    }
-
-    /// What is known of the link now.
-    pub(super) fn link(&self) -> LinkLook {
-        let measured = f64::from_bits(self.measured.load(Ordering::Relaxed));
-        let measured = (measured > 0.0).then_some(measured);
-        let early = self.sent.load(Ordering::Relaxed) < BUFFERS;
-        let rate = match self.known {
-            Some(known) if early => Some(known),
-            // Buffers on the way take all at once at first.
-            None if early => None,
-            _ => measured.or(self.known),
-        };
-        LinkLook { rate, waiting: self.waiting.load(Ordering::Relaxed) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A broker in memory, which may lie, and may hang up at any step.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -121,7 +121,9 @@ impl Serving {
 
     fn run(&self) -> Result<(), HungUp> {
         self.say(&BrokerAnswer::Welcome { now: NOW, room: None, largest: u64::MAX, keep: 1000 })?;
-        let mut requests = BrokerReader::new(BufReader::new(self.stream.try_clone().unwrap()));
+        // Without a buffer, so that it is known whether more was asked already.
+        let mut requests = BrokerReader::new(self.stream.try_clone().unwrap());
+        let mut removed = Vec::new();
         let mut upload: Option<(LetterKind, TransferId, FakeObject)> = None;
         while let Ok(Some(request)) = requests.next_message::<BrokerRequest>() {
             self.step()?;
@@ -137,8 +139,12 @@ impl Serving {
                 BrokerRequest::Commit { .. } => self.commit(upload.take().unwrap())?,
                 BrokerRequest::List { which: LetterBox::Inbox } => self.list()?,
                 BrokerRequest::Read { object, kind, part, at } => self.read(object, kind, part, at)?,
-                BrokerRequest::Remove { object, kind } => self.remove(object, kind)?,
+                BrokerRequest::Remove { object, kind } => removed.push(self.remove(object, kind)),
                 BrokerRequest::Abandon { .. } | BrokerRequest::Alive | BrokerRequest::List { .. } => {}
+            }
+            // In another order than they were asked for.
+            if rustix::io::ioctl_fionread(&self.stream).is_ok_and(|more| more == 0) {
+                removed.drain(..).rev().try_for_each(|answer| self.say(&answer))?;
             }
         }
         Ok(())
@@ -222,7 +228,7 @@ impl Serving {
         self.say(&BrokerAnswer::ReadEnd { size })
     }
 
-    fn remove(&self, object: ObjectName, kind: LetterKind) -> Result<(), HungUp> {
+    fn remove(&self, object: ObjectName, kind: LetterKind) -> BrokerAnswer {
         let removed = self.broker.change(|state| {
             let found = state.objects.get_mut(&(kind, object));
             let removed = found.is_some_and(|found| found.receivers.remove(&self.client));
@@ -230,11 +236,8 @@ impl Serving {
             removed
         });
         match removed {
-            true => self.say(&BrokerAnswer::Removed { object }),
-            false => {
-                let fault = FaultKind::NotFound.into();
-                self.say(&BrokerAnswer::Refused { id: Some(object.id), fault })
-            }
+            true => BrokerAnswer::Removed { object },
+            false => BrokerAnswer::Refused { id: Some(object.id), fault: FaultKind::NotFound.into() },
         }
     }
 }

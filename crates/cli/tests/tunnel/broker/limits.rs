@@ -1,0 +1,83 @@
+//! Quotas, rights that are taken away, and a disk that is full.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use strait_testbed::{DaemonProcess, program_with_mounts};
+
+use super::{Scene, allowed_with_broker, files};
+use crate::files::noise;
+use crate::pair::program;
+
+#[test]
+fn a_quota_that_is_reached_in_the_middle_of_a_put_refuses_it_whole() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::idle();
+    scene.start_broker("quota_sender = \"8MiB\"", "");
+    scene.start_sender();
+    fs::write(scene.source().join("large"), noise(12_000_000, 1)).unwrap();
+    fs::write(scene.source().join("small"), noise(1_000_000, 2)).unwrap();
+    let said = scene.bad(scene.put(&["large"]));
+    assert!(said.contains("quota") || said.contains("room"), "{said}");
+    assert!(scene.letters().is_empty());
+    scene.good(scene.put(&["small"]));
+    scene.start_receiver();
+    assert_eq!(scene.listed().len(), 1);
+    scene.good(scene.fetch());
+    assert_eq!(files(&scene.here()).len(), 1);
+}
+
+#[test]
+fn a_receiver_that_was_removed_gets_nothing_and_nothing_more_is_taken_for_it() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::new();
+    scene.start_sender();
+    fs::write(scene.source().join("file"), "for who is then removed").unwrap();
+    scene.good(scene.put(&["file"]));
+    let access = "[[broker.access]]\npeer = \"site-a\"\nput = true\nfetch = true\n";
+    scene.post.configure_broker(&scene.store(), access).unwrap();
+    scene.broker.as_ref().unwrap().reload().unwrap();
+    scene.start_receiver();
+    let said = scene.bad(scene.fetch());
+    assert!(said.contains("allow") || said.contains("right") || said.contains("may"), "{said}");
+    assert!(files(&scene.here()).is_empty());
+    let refused = scene.bad(scene.put(&["file"]));
+    assert!(refused.contains("site-c") || refused.contains("receiver"), "{refused}");
+}
+
+#[test]
+fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_room() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::idle();
+    let store = scene.post.broker.folder().join("store");
+    fs::create_dir(&store).unwrap();
+    // A disk of 24 MiB, which is there for the broker alone. (A [`strait_testbed::SmallDisk`] has no path of its own.)
+    let wrapper = scene.dir.path().join("strait-with-a-small-disk");
+    let mount = format!("mount -t tmpfs -o size=24m,mode=700 none '{}'", store.display());
+    program_with_mounts(program(), &wrapper, &mount).unwrap();
+    let config = scene.post.configure_broker(&scene.store(), "").unwrap();
+    let (host, folder) = (&scene.post.hosts.b, scene.post.broker.folder().join("run"));
+    let broker = DaemonProcess::start_broker(host, &wrapper, &config, &folder).unwrap();
+    let disk = PathBuf::from(format!("/proc/{}/root{}", broker.pid(), store.display()));
+    scene.broker = Some(broker);
+    scene.start_sender();
+    fs::write(scene.source().join("file"), noise(9_000_000, 1)).unwrap();
+    let filler = disk.join("filler");
+    let full = fs::write(&filler, vec![0; 25 << 20]).unwrap_err();
+    assert_eq!(full.kind(), ErrorKind::StorageFull);
+    let said = scene.bad(scene.put(&["file"]));
+    assert!(said.contains("room") || said.contains("full") || said.contains("space"), "{said}");
+    assert!(files(&disk.join("inbox")).is_empty());
+    fs::remove_file(&filler).unwrap();
+    scene.good(scene.put(&["file"]));
+    scene.start_receiver();
+    scene.good(scene.fetch());
+    assert!(fs::read(scene.source().join("file")).unwrap() == fs::read(scene.here().join("file")).unwrap());
+}
