@@ -123,6 +123,7 @@ impl Store {
             Ok(_) => Ok(Made::New),
             // A put whose answer was lost is found by its repetition.
             Err(StoreFault::Other) if self.is_same(path, &content).await? => Ok(Made::Same),
+            Err(StoreFault::Missing) => Err(StoreFault::Failed("the bucket is not there".to_owned())),
             Err(fault) => Err(fault),
         }
     }
