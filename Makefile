@@ -31,6 +31,7 @@ check:
 	scripts/test check
 
 bench: setup build
+	$(CARGO) build --release --locked --package strait-bucket
 	$(CARGO) run --release --locked --package strait-bench -- $(BENCH)
 
 # What building needs, and what the tests need besides; installed where that is possible, named where it is not.

@@ -162,7 +162,7 @@ impl SpoolFile {
         self.len() == 0
     }
 
-    /// Where the next bytes go, at most `count`; [`SpoolFile::filled`] follows.
+    /// Where the next bytes go, at most `count`.
     pub fn room(&mut self, count: usize) -> &mut Vec<u8> {
         self.tail.reserve(count.min(TAIL));
         &mut self.tail

@@ -43,7 +43,7 @@ pub(super) struct BrokerRun {
     pub(super) command: f64,
     /// From the start of the command until all is durable.
     pub(super) durable: f64,
-    /// Bytes that crossed the sender's link in Ethernet frames, both directions.
+    /// Bytes that crossed the link of the sender, or of the receiver that fetches, in Ethernet frames, both directions.
     pub(super) wire: u64,
     /// Processor seconds of the sender's processes, of the store's with the broker's, and of the receiver's; none for the kernel
     /// alone.
@@ -166,7 +166,8 @@ impl BrokerStage {
             let command = ended_children() + near.map_or(0.0, processor);
             [command, store.iter().copied().map(processor).sum()]
         };
-        let (before, crossed) = (used(), self.post.hosts.link.traffic()?);
+        let link = if way.is_back() { &self.post.link } else { &self.post.hosts.link };
+        let (before, crossed) = (used(), link.traffic()?);
         let begin = Instant::now();
         let mut child = self.spawn(way, name)?;
         let roots = [near.into_iter().chain([child.id()]).collect(), store.clone()].map(Mutex::new);
@@ -181,7 +182,7 @@ impl BrokerStage {
         let durable = begin.elapsed().as_secs_f64();
         interrupt::pause(ENDED)?;
         let after = used();
-        let wire = self.post.hosts.link.traffic()?.since(crossed).bytes();
+        let wire = link.traffic()?.since(crossed).bytes();
         if way.is_back() {
             self.compare(way, name)?;
         }

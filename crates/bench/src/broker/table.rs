@@ -33,7 +33,7 @@ impl BrokerTable {
         let names: Vec<&str> = columns.iter().map(|way| way.name()).collect();
         let mut section = BenchSection::new(name, title, &names);
         section.notes.push(
-            "wire bytes in Ethernet frames on the sender's link; processor seconds of all processes of an end, those of the store with \
+            "wire bytes in Ethernet frames on the link of the sender, or of the receiver that fetches; processor seconds of all processes of an end, those of the store with \
              the broker's, without the kernel's work for others; memory is VmHWM of the largest process, and what all had at one \
              time, with the pages of files counted once"
                 .to_owned(),

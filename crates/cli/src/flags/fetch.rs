@@ -15,10 +15,10 @@ pub(crate) struct FetchFlags {
     /// The broker, a peer with `broker = true`, which may be left out if there is one only; then the transfers that are wanted, by the first digits of their names [default: all]
     #[arg(value_name = "BROKER|ID")]
     pub(crate) named: Vec<String>,
-    /// Where all files go [default: the [[folder]] that a transfer names, if its sender may write there; else the current folder]
+    /// Where all files go [default: the `[[folder]]` that a transfer names, if its sender may write there; else the current folder]
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) into: Option<PathBuf>,
-    /// Replace files of the same name outside of every [[folder]]; without it a transfer that has one stays at the broker
+    /// Replace files of the same name outside of every `[[folder]]`; without it a transfer that has one stays at the broker
     #[arg(long)]
     pub(crate) overwrite: bool,
     /// Fetch transfers of this peer only

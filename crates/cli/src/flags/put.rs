@@ -18,7 +18,7 @@ pub(crate) struct PutFlags {
     /// Who can fetch and open it: a peer of the configuration; once for each. A recipient of age (age1...) can open a copy and fetches nothing
     #[arg(long, value_name = "PEER", required = true)]
     pub(crate) to: Vec<String>,
-    /// Where it goes at the receivers: the name of a [[folder]] there, or FOLDER/PATH
+    /// Where it goes at the receivers: the name of a `[[folder]]` there, or FOLDER/PATH
     #[arg(long, value_name = "FOLDER", default_value = "inbox")]
     pub(crate) folder: String,
     /// Remove it from the broker after this time if it was not fetched, such as 7d [default: as long as the broker keeps anything]

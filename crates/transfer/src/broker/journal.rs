@@ -6,7 +6,7 @@
 //! and its level. A chunk leaves only when the records of all frames in it are on the disk. A source that gives another frame than
 //! the journal says is another object, with another key.
 //!
-//! A journal is one file for one command: some text that says what it is, then [records](record). Each record has a check, keyed and
+//! A journal is one file for one command: some text that says what it is, then records. Each record has a check, keyed and
 //! chained to the one before, so a tail that a power failure tore, and all behind it, is cut. Seeds are encrypted as the outbox's
 //! records are. The hashes of frames are keyed by the seed, so that they tell nothing of what was sent. Who sets the file back to an
 //! older state has frames sealed again at levels that may be others: a journal must not be restored from a copy of the disk while

@@ -9,7 +9,7 @@
 //! of a command, so that one fdatasync serves all frames that wait for it, whichever object they are of. Objects follow each other
 //! without waiting for answers; only one that is resumed waits until the broker has said where it stands.
 //!
-//! - [`kinds`]: what is asked for and what is told.
+//! - `kinds`: what is asked for and what is told.
 //! - `sealer`: a source becomes frames; `pieces`: new ones, or those of the journal again. `level`: how much they are compressed,
 //!   by the `pace` of the link. `keys`: what is derived from seeds.
 //! - `keeper`, `sender`, `hearer`: the other threads. `shared`: what they know together; `handed`, by way of a `queue`: what they hand

@@ -1,5 +1,7 @@
 //! Connections for streams: those that this node begins, and those that it lends once the peer is known.
 
+use std::net::SocketAddr;
+
 use strait_clock::Time;
 use strait_ipsec::{PeerId, Reason, inbound};
 
@@ -51,6 +53,19 @@ impl Handshakes {
         }
         sessions.meet(peer, from);
         self.lend_to(id, Some((peer, key)), now);
+        self.begin_where_proved(sessions, peer, from, now);
+    }
+
+    /// Begins a session with a peer that proved that it is at `from`, if there is none: this node was restarted, which the peer does not
+    /// know. What streams send waits for a session.
+    fn begin_where_proved(&mut self, sessions: &mut Sessions, id: PeerId, from: SocketAddr, now: Time) {
+        if sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {
+            return;
+        }
+        sessions.move_to(id, from);
+        let Some((peer, context)) = sessions.with(id) else { return };
+        peer.packets_wait(now, context);
+        self.begin(sessions, id, now);
     }
 
     fn lend_to(&mut self, id: ChannelId, peer: Option<(PeerId, PublicKey)>, now: Time) {

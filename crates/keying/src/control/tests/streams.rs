@@ -113,6 +113,23 @@ fn one_that_is_not_listed_is_lent_a_connection_where_such_are_taken() {
     }
 }
 
+/// The peer has a session that this node forgot when it was restarted: without one, nothing that streams say would leave.
+#[test]
+fn a_connection_for_streams_of_a_peer_without_a_session_begins_one_where_it_is() {
+    let mut world = serving(5);
+    let mut friend = rogue(&world, 1);
+    begin(&mut friend, &mut world, 1);
+    friend.exchange(&mut world, SECOND);
+    assert_eq!(lent(&mut world), 1);
+    let begun = |event: &ControlEvent| matches!(event, ControlEvent::HandshakeStarted { peer: PeerId(1), to } if *to == address(1));
+    assert_eq!(world.count(0, begun), 1);
+    // A stranger's begins none.
+    let mut stranger = rogue(&world, 9);
+    begin(&mut stranger, &mut world, 1);
+    stranger.exchange(&mut world, SECOND);
+    assert_eq!(world.count(0, |event| matches!(event, ControlEvent::HandshakeStarted { .. })), 1);
+}
+
 #[test]
 fn a_peer_begins_no_more_connections_than_handshakes() {
     let mut world = serving(2);
