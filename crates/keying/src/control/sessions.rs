@@ -94,15 +94,6 @@ impl Sessions {
         self.peers.place(id, to);
     }
 
-    /// The peer has proved its key from there. That tells where it is if nothing else does: a peer that did not miss a restart of this
-    /// node goes on with a session that this node has forgotten, and waits for what this one sends.
-    pub(crate) fn meet(&mut self, id: PeerId, from: SocketAddr) {
-        let latest = self.peers.get(id).map(|peer| peer.config.spec.counters.endpoint.get());
-        if latest == Some(None) {
-            self.move_to(id, from);
-        }
-    }
-
     /// The peer is where its end of a handshake is.
     pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr, now: Time) {
         let Some(peer) = self.peers.get(id) else { return };

@@ -51,7 +51,6 @@ impl Handshakes {
             self.channels.refuse(Reason::TooOften);
             return self.channels.close(id, CloseCode::TooOften, now);
         }
-        sessions.meet(peer, from);
         self.lend_to(id, Some((peer, key)), now);
         self.begin_where_proved(sessions, peer, from, now);
     }

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use quinn_proto::{EndpointEvent, TransportConfig};
-use strait_ipsec::{Notice, PeerId, Reason};
+use strait_ipsec::{PeerId, Reason};
 
 use super::misbehaviour::Rogue;
 use super::world::{ControlWorld, FAIR, address, key, peer};
@@ -72,23 +72,6 @@ fn a_peer_is_lent_a_connection_and_a_stranger_none() {
     stranger.exchange(&mut world, SECOND);
     assert_eq!(lent(&mut world), 0);
     assert_eq!(world.count(0, |event| matches!(event, ControlEvent::Refused { .. })), 1);
-}
-
-/// The node was restarted, and knows no place of a peer that goes on with a session from before.
-#[test]
-fn a_peer_that_nothing_tells_the_place_of_is_where_its_connection_is() {
-    let mut world = serving(8);
-    let place = |world: &ControlWorld| world.nodes[0].control.status(PeerId(1)).unwrap().endpoint;
-    let mut friend = rogue(&world, 1);
-    assert_eq!(place(&world), None);
-    begin(&mut friend, &mut world, 1);
-    friend.exchange(&mut world, SECOND);
-    assert_eq!(lent(&mut world), 1);
-    assert_eq!(place(&world), Some(address(1)));
-    // What this node has for the peer can begin a handshake now.
-    world.ask(0, |control, now| control.notice(Notice::NeedsSa(PeerId(1)), now));
-    friend.exchange(&mut world, SECOND);
-    assert_eq!(world.count(0, |event| matches!(event, ControlEvent::HandshakeStarted { .. })), 1);
 }
 
 /// Its node may have a session that this one has forgotten.
