@@ -15,11 +15,12 @@
 mod reading;
 mod record;
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, SystemTime};
 
 use strait_keying::PrivateKey;
@@ -43,6 +44,9 @@ pub const OBJECTS_MAX: usize = 100_000;
 const ENDING: &str = ".upload";
 /// How long a journal stays that no command comes back to. A broker keeps what was begun for a day.
 const FORGOTTEN: Duration = Duration::from_secs(30 * 86_400);
+
+/// How often, and how long after each other, the lock of a journal is tried.
+const LOCK_TRIES: (u32, Duration) = (25, Duration::from_millis(20));
 
 /// 32 secret random bytes from which the keys of one upload are derived.
 #[derive(Clone)]
@@ -104,6 +108,18 @@ pub struct JournalMemory {
     pub(crate) objects: Vec<JournaledObject>,
 }
 
+/// Locks a journal. A process that another thread starts has this one's files until it becomes another program, some milliseconds; a
+/// lock that was given up is held for as long.
+fn lock(file: &File) -> io::Result<()> {
+    for _ in 0..LOCK_TRIES.0 {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => thread::sleep(LOCK_TRIES.1),
+            locked => return Ok(locked?),
+        }
+    }
+    Ok(file.try_lock()?)
+}
+
 impl UploadJournal {
     /// Opens the journal of this name in a folder, which is made with mode 0700 where it lacks; a torn tail is cut. The name says
     /// which command it is: hexadecimal digits.
@@ -116,7 +132,7 @@ impl UploadJournal {
         let path = folder.join(format!("{name}{ENDING}"));
         let mut options = OpenOptions::new();
         let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(&path)?;
-        file.try_lock()?;
+        lock(&file)?;
         let key: Zeroizing<[u8; 32]> = derive(node.expose_seed(), name.as_bytes(), INFO);
         let (file, vault) = (Arc::new(file), Vault::new(node));
         let mut check = Check::new(&key);
