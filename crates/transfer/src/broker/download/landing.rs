@@ -181,7 +181,7 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
         Ok(landed)
     }
 
-    /// What became of a landing.
+    /// The outcome of a landing.
     fn landed(
         &mut self,
         one: Opened,

@@ -183,7 +183,7 @@ pub enum UploadError {
     Stopped,
 }
 
-/// What became of the objects of a command.
+/// The outcome of each object of a command.
 #[derive(Debug, Default)]
 pub struct UploadTally {
     /// Those that were stored.
