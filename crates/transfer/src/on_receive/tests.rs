@@ -80,9 +80,11 @@ fn a_command_that_does_not_end_is_killed_with_its_children() {
     let done = command(scratch.path(), &["sh", "-c", line], &[]).carry_out(Duration::from_millis(500));
     assert_eq!(done.end, CommandEnd::TooLong);
     let child = std::fs::read_to_string(scratch.path().join("child")).unwrap();
-    // Gone, or a zombie that its parent has not collected yet.
-    let state = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
-    assert!(state.is_err() || state.unwrap().contains(") Z "));
+    // Gone, or a zombie that its parent has not collected yet. The signal takes effect a moment after the call that sent it.
+    let stat = format!("/proc/{}/stat", child.trim());
+    while std::fs::read_to_string(&stat).is_ok_and(|state| !state.contains(") Z ")) {
+        std::thread::sleep(LOOK);
+    }
 }
 
 #[test]
