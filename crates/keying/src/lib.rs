@@ -30,6 +30,7 @@ pub mod manual;
 mod message;
 mod move_log;
 mod openssh;
+pub mod sessionless;
 mod settings;
 mod status;
 mod tls;
