@@ -28,6 +28,7 @@ pub mod ip;
 pub mod ipcomp;
 pub mod ipcomp_payload;
 pub mod kerberos_frame;
+pub mod key_card;
 pub mod keys;
 pub mod link_layer;
 pub mod login_message;
@@ -41,6 +42,7 @@ pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod repair;
 pub mod sealed;
+pub mod sessionless;
 pub mod ssh_messages;
 pub mod ssh_packets;
 pub mod super_packet;
@@ -81,6 +83,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("ipcomp", ipcomp::check),
     ("ipcomp_payload", ipcomp_payload::check),
     ("kerberos_frame", kerberos_frame::check),
+    ("key_card", key_card::check),
     ("keys", keys::check),
     ("link_layer", link_layer::check),
     ("login_message", login_message::check),
@@ -94,6 +97,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("reassembly", reassembly::check),
     ("repair", repair::check),
     ("sealed", sealed::check),
+    ("sessionless", sessionless::check),
     ("ssh_messages", ssh_messages::check),
     ("ssh_packets", ssh_packets::check),
     ("super_packet", super_packet::check),

@@ -37,6 +37,8 @@ impl FreshNonce {
 #[derive(Debug)]
 pub struct NonceCounter {
     last: u64,
+    /// The last number that may be issued.
+    end: u64,
 }
 
 impl NonceCounter {
@@ -60,15 +62,26 @@ impl NonceCounter {
     /// For keys that continue an earlier run; the caller vouches that nothing from `first` on was used.
     #[must_use]
     pub const fn starting_at(first: u64) -> NonceCounter {
-        NonceCounter { last: first.saturating_sub(1) }
+        NonceCounter { last: first.saturating_sub(1), end: NonceCounter::LAST }
+    }
+
+    /// A counter for a new key whose first nonce is `first`, or 1 when `first` is 0: it issues as many as one that begins with 1.
+    ///
+    /// For keys whose numbers begin with the time. What [`NonceCounter::LAST`] limits is how many packets one key seals; nothing
+    /// was sealed with this one.
+    #[must_use]
+    pub const fn new_at(first: u64) -> NonceCounter {
+        let last = first.saturating_sub(1);
+        NonceCounter { last, end: last.saturating_add(NonceCounter::LAST) }
     }
 
     /// The next nonce.
     ///
     /// # Errors
-    /// [`Exhausted`] once [`NonceCounter::LAST`] has been issued, and from then on always.
+    /// [`Exhausted`] once [`NonceCounter::LAST`] has been issued, or as many as that of a key that began elsewhere; from then on
+    /// always.
     pub const fn next(&mut self) -> Result<FreshNonce, Exhausted> {
-        if self.last >= NonceCounter::LAST {
+        if self.last >= self.end {
             return Err(Exhausted);
         }
         self.last += 1;
@@ -118,6 +131,21 @@ mod tests {
             assert_eq!(counter.next().unwrap_err(), Exhausted);
             assert_eq!(counter.last(), NonceCounter::LAST);
         }
+    }
+
+    #[test]
+    fn a_new_key_that_begins_elsewhere_has_as_many_numbers() {
+        for first in [0, 1, 1 << 50] {
+            let mut counter = NonceCounter::new_at(first);
+            assert_eq!(counter.next().unwrap().value(), first.max(1));
+            let last = first.saturating_sub(1) + NonceCounter::LAST;
+            counter.last = last - 1;
+            assert_eq!(counter.next().unwrap().value(), last);
+            assert_eq!(counter.next().unwrap_err(), Exhausted);
+        }
+        let mut end = NonceCounter::new_at(u64::MAX);
+        assert_eq!(end.next().unwrap().value(), u64::MAX);
+        assert_eq!(end.next().unwrap_err(), Exhausted);
     }
 
     #[test]

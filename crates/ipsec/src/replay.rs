@@ -27,16 +27,23 @@ pub(crate) enum ReplayRefused {
 #[derive(Debug)]
 pub(crate) struct ReplayWindow {
     highest: u64,
+    /// Numbers up to and with this one are refused.
+    floor: u64,
     /// Bit `n % 64` of word `(n / 64) % WORDS` says that number `n` was received.
     seen: Box<[u64; WORDS]>,
 }
 
 impl ReplayWindow {
     pub(crate) fn new() -> ReplayWindow {
-        ReplayWindow { highest: 0, seen: Box::new([0; WORDS]) }
+        ReplayWindow::beginning(1, 0)
     }
 
-    /// The highest number that was received; 0 before any.
+    /// The window of a key whose first number is `first`, and which takes no number up to and with `floor`.
+    pub(crate) fn beginning(first: u64, floor: u64) -> ReplayWindow {
+        ReplayWindow { highest: first.saturating_sub(1), floor, seen: Box::new([0; WORDS]) }
+    }
+
+    /// The highest number that was received; before any, the one before the first.
     pub(crate) const fn highest(&self) -> Esn {
         Esn(self.highest)
     }
@@ -60,7 +67,7 @@ impl ReplayWindow {
 
     /// Whether `esn` could be new. Says nothing of the packet's authenticity.
     pub(crate) fn peek(&self, esn: Esn) -> Result<(), ReplayRefused> {
-        if esn.0 == 0 || esn.0.saturating_add(WINDOW) <= self.highest {
+        if esn.0 <= self.floor || esn.0.saturating_add(WINDOW) <= self.highest {
             return Err(ReplayRefused::TooOld);
         }
         if esn.0 <= self.highest && self.word(esn.0) & bit(esn.0) != 0 {
@@ -131,6 +138,19 @@ mod tests {
         assert_eq!(accept(&mut window, 1), Err(ReplayRefused::TooOld));
         assert_eq!(accept(&mut window, 2), Ok(false));
         assert_eq!(accept(&mut window, 2), Err(ReplayRefused::Duplicate));
+    }
+
+    #[test]
+    fn a_window_may_begin_anywhere_and_refuse_what_is_at_its_floor() {
+        let first = (7 << 32) - 2;
+        let mut window = ReplayWindow::beginning(first, first + 1);
+        assert_eq!(window.infer(SeqLow(5)), Esn((7 << 32) + 5));
+        for number in [first, first + 1] {
+            assert_eq!(accept(&mut window, number), Err(ReplayRefused::TooOld), "{number}");
+        }
+        assert_eq!(accept(&mut window, first + 2), Ok(true));
+        assert_eq!(accept(&mut window, first + 2), Err(ReplayRefused::Duplicate));
+        assert_eq!(accept(&mut window, first + 1), Err(ReplayRefused::TooOld));
     }
 
     #[test]

@@ -120,6 +120,12 @@ impl OutboundSa {
         OutboundSa { numbers: self.numbers.within(reserve), ..self }
     }
 
+    /// The same with a new key, whose first number is that of the reserve, and no number that is not reserved.
+    #[must_use]
+    pub fn new_within(self, reserve: Reserve) -> OutboundSa {
+        OutboundSa { numbers: self.numbers.new_within(reserve), ..self }
+    }
+
     /// The SPI of its outermost protocol, or 0.
     #[must_use]
     pub const fn spi(&self) -> Spi {
@@ -191,6 +197,15 @@ impl InboundSa {
     #[must_use]
     pub const fn recovering(mut self) -> InboundSa {
         self.recovers = true;
+        self
+    }
+
+    /// The same, whose numbers begin with `first` and are refused up to and with `floor`.
+    #[must_use]
+    pub fn beginning(mut self, first: Esn, floor: Esn) -> InboundSa {
+        let ah = self.ah.as_mut().map(|ah| &mut ah.received);
+        let esp = self.esp.as_mut().map(|esp| &mut esp.received);
+        ah.into_iter().chain(esp).for_each(|received| received.begin(first.0, floor.0));
         self
     }
 

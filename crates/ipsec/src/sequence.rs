@@ -83,6 +83,13 @@ impl Numbers {
         self
     }
 
+    /// The same for a new key whose first number is that of the reserve.
+    pub(crate) fn new_within(mut self, reserve: Reserve) -> Numbers {
+        self = self.within(reserve.clone());
+        self.counter = NonceCounter::new_at(reserve.first());
+        self
+    }
+
     pub(crate) const fn length(&self) -> SequenceNumbers {
         self.length
     }
@@ -139,6 +146,11 @@ pub(crate) struct ReceivedNumbers {
 impl ReceivedNumbers {
     pub(crate) fn new(length: SequenceNumbers) -> ReceivedNumbers {
         ReceivedNumbers { length, window: ReplayWindow::new(), supposed: None }
+    }
+
+    /// Takes numbers above `floor` alone, and infers them from `first` until one came.
+    pub(crate) fn begin(&mut self, first: u64, floor: u64) {
+        self.window = ReplayWindow::beginning(first, floor);
     }
 
     /// Takes numbers for those whose upper half is `ahead` of that of the highest so far, or again for what is inferred.
@@ -203,6 +215,16 @@ mod tests {
         let mut numbers = Numbers::new(SequenceNumbers::Bits64).within(reserve);
         assert_eq!(take(&mut numbers), Ok(u64::from(u32::MAX)));
         assert_eq!(take(&mut numbers), Ok(1 << 32));
+    }
+
+    #[test]
+    fn the_numbers_of_a_new_key_may_begin_with_the_time() {
+        let first = 900_000_000_000_000;
+        let mut numbers = Numbers::new(SequenceNumbers::Bits64).new_within(Reserve::new(first, first + 1));
+        assert_eq!([take(&mut numbers), take(&mut numbers)], [Ok(first), Ok(first + 1)]);
+        assert_eq!(take(&mut numbers), Err(NotReserved));
+        let mut old = Numbers::new(SequenceNumbers::Bits64).within(Reserve::new(first, first + 1));
+        assert_eq!(take(&mut old), Err(Exhausted), "of a key that may have sealed all before");
     }
 
     #[test]

@@ -24,21 +24,25 @@ mod channel;
 mod control;
 mod event;
 mod identity;
+mod kdf;
 mod keystream;
 pub mod manual;
 mod message;
 mod move_log;
 mod openssh;
+pub mod sessionless;
 mod settings;
 mod status;
 mod tls;
 mod token;
+mod x25519;
 
 pub use action::{Action, DangerKey, SaDirection};
 pub use channel::{Epoch, LentConnection, LentEvent, StreamTransport};
 pub use control::Control;
 pub use event::{ControlEvent, HandshakeFailure, Refusal};
 pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey, SIGNATURE_LEN};
+pub use kdf::derive_key;
 pub use message::{
     Capabilities, DeliveryReporting, Expansion, LossRepair, Message, MessageError, PayloadFormat,
     SessionTerms,
@@ -48,3 +52,4 @@ pub use openssh::{OpenSshError, SSH_BLOB_LEN, SSH_KEY_TYPE};
 pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, RepairMode, SetupError, Start, Where};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
 pub use token::PresharedToken;
+pub use x25519::{x25519, x25519_public};

@@ -39,6 +39,7 @@ pub mod probe;
 pub mod repetition;
 #[cfg(test)]
 mod sample;
+pub mod sessionless;
 pub mod symbol;
 pub mod tcp;
 pub mod tos;

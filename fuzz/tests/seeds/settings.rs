@@ -1,5 +1,8 @@
 //! Seeds of what two nodes are told to do: configurations, and messages of the control channel.
 
+use strait_keying::sessionless::{EpochLength, KEM_PUBLIC_LEN, KemPublic, KeyCard};
+use strait_keying::{Capabilities, PrivateKey};
+
 use super::Seed;
 
 pub fn configuration_seeds() -> Vec<Seed> {
@@ -46,5 +49,35 @@ pub fn control_message_seeds() -> Vec<Seed> {
         ("control_message", "unknown-field", message(1, &[&field(200, b"later"), &terms])),
         ("control_message", "field-twice", message(1, &[&terms, &field(2, &[1])])),
         ("control_message", "cut", message(1, &[&terms[..20]])),
+    ]
+}
+
+pub fn key_card_seeds() -> Vec<Seed> {
+    let own = PrivateKey::generate(&[3; 32]);
+    let of = |kem| KeyCard {
+        name: "north".parse().unwrap(),
+        key: own.public(),
+        kem,
+        valid: (1_767_225_600, 1_798_761_600),
+        epoch: EpochLength::default(),
+        capabilities: Capabilities::typical(),
+    };
+    let text = of(None).sign(&own);
+    let with_kem = KemPublic::from_bytes(&[0; KEM_PUBLIC_LEN]).unwrap();
+    let body = |kem| {
+        let bytes = of(kem).to_bytes(&own);
+        bytes[..bytes.len() - 64].to_vec()
+    };
+    let twice = [body(None), vec![1, 0, 1, b'a']].concat();
+    let unknown = [body(None), vec![200, 0, 1, 7]].concat();
+    vec![
+        ("key_card", "text", text.clone().into_bytes()),
+        ("key_card", "text-cut", text.as_bytes()[..200].to_vec()),
+        ("key_card", "body", body(None)),
+        ("key_card", "body-kem", body(Some(with_kem))),
+        ("key_card", "body-cut", body(None)[..60].to_vec()),
+        ("key_card", "field-twice", twice),
+        ("key_card", "unknown-field", unknown),
+        ("key_card", "other-version", vec![2; 80]),
     ]
 }

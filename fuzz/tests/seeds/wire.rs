@@ -4,7 +4,8 @@ use strait_wire::aggfrag::{self, CongestionReport};
 use strait_wire::delivery::{self, Delivery};
 use strait_wire::missing::{MissingRange, MissingRanges};
 use strait_wire::repetition::{self, Repetition};
-use strait_wire::{Cpi, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, symbol, vnet};
+use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind, Algorithms, Header, KeyPacket, Name};
+use strait_wire::{Cpi, Esn, Protocol, SeqLow, Spi, ah, block, esp, ip, ipcomp, probe, symbol, vnet};
 
 use super::Seed;
 use super::packets::{datagram, tcp, v4, v6};
@@ -262,5 +263,53 @@ pub fn icmp_seeds() -> Vec<Seed> {
         ("icmp", "v6-long", with_mtu(v6(Protocol::UDP, &datagram(&[7; 1400])))),
         ("icmp", "v4-echo", with_mtu(v4(Protocol::ICMP, 0x4000, &[8, 0, 0, 0, 0, 1, 0, 1]))),
         ("icmp", "v6-error", with_mtu(v6(Protocol::ICMPV6, &[2, 0, 0, 0, 0, 0, 5, 0]))),
+    ]
+}
+
+pub fn sessionless_seeds() -> Vec<Seed> {
+    let of = |source: Name, destination: Name| {
+        let header = Header {
+            next: Protocol::ESP,
+            source,
+            destination,
+            answer: true,
+            hybrid: true,
+            algorithms: Algorithms { kij: 1, crypt: 2, mac: 0, comp: 1 },
+            epoch: 271_752,
+            spi: Spi(0x0400_0001),
+            first: Esn(978_307_800_000_000),
+            wrapped: [7; 48],
+            check: [9; 16],
+        };
+        let mut bytes = vec![0; header.wire_len()];
+        header.emit(&mut bytes).unwrap();
+        [&bytes[..], b"behind it"].concat()
+    };
+    let key = KeyPacket {
+        kem: 1,
+        source: Name::key_hash([1; 16]),
+        destination: Name::NONE,
+        answer: true,
+        epoch: 271_752,
+        ciphertext: [3; 1088],
+        tag: [4; 32],
+        check: [5; 16],
+    };
+    let mut packet = vec![0; key.wire_len()];
+    key.emit(&mut packet).unwrap();
+    let told = |kind| Acknowledgement(kind).to_bytes().to_vec();
+    let bound = AcknowledgementKind::Bound { spi: Spi(0x0400_0001), highest: Esn(7) };
+    let below = AcknowledgementKind::BelowMark { spi: Spi(0x0400_0001), mark: Esn(7) };
+    let v6 = Name::address(std::net::Ipv6Addr::LOCALHOST.into());
+    vec![
+        ("sessionless", "by-key", of(Name::key_hash([1; 16]), Name::NONE)),
+        ("sessionless", "by-address", of(Name::address(std::net::Ipv4Addr::LOCALHOST.into()), v6)),
+        ("sessionless", "by-name", of(Name::name_hash([2; 16]), Name::key_hash([1; 16]))),
+        ("sessionless", "cut", of(Name::key_hash([1; 16]), Name::NONE)[..90].to_vec()),
+        ("sessionless", "key-packet", packet),
+        ("sessionless", "bound", told(bound)),
+        ("sessionless", "below-mark", told(below)),
+        ("sessionless", "taken", told(AcknowledgementKind::KeyPacketTaken { epoch: 9 })),
+        ("sessionless", "wanted", told(AcknowledgementKind::KeyPacketWanted { epoch: 9 })),
     ]
 }

@@ -136,6 +136,18 @@ impl Capabilities {
         })
     }
 
+    /// Reads what [`Capabilities::to_bytes`] wrote.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Capabilities, MessageError> {
+        Capabilities::read(&Fields::parse(bytes, 0)?)
+    }
+
+    /// The fields of a message that say all of this, for a card.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = FieldWriter::new(0, 0);
+        self.write(&mut writer);
+        writer.finish().split_off(super::HEAD + 2)
+    }
+
     pub(super) fn write(&self, writer: &mut FieldWriter) {
         writer.field(SUITES, &[self.suites.bits()]);
         let costs = Suite::ALL.map(|suite| {

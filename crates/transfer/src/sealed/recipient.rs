@@ -4,11 +4,9 @@ use core::fmt;
 use core::str::FromStr;
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use aws_lc_rs::digest::{SHA256, SHA512, digest};
+use aws_lc_rs::digest::{SHA256, digest};
 use bech32::{Bech32, Hrp};
-use curve25519_dalek::edwards::CompressedEdwardsY;
-use curve25519_dalek::montgomery::MontgomeryPoint;
-use strait_keying::{OpenSshError, PrivateKey, PublicKey, SSH_KEY_TYPE};
+use strait_keying::{OpenSshError, PrivateKey, PublicKey, SSH_KEY_TYPE, x25519, x25519_public};
 use zeroize::Zeroizing;
 
 use super::derive::derive;
@@ -52,18 +50,18 @@ pub enum RecipientError {
 impl AgeRecipient {
     /// The file key, readable by this recipient alone; `ephemeral` is 32 secret random bytes for this stanza.
     pub(super) fn wrap(&self, key: &FileKey, ephemeral: &[u8; 32]) -> Result<Stanza, RecipientError> {
-        let share = MontgomeryPoint::mul_base_clamped(*ephemeral).to_bytes();
+        let share = x25519_public(ephemeral);
         let (point, info, mut words) = match self {
             AgeRecipient::X25519(point) => (*point, X25519_INFO, vec!["X25519".to_owned()]),
             AgeRecipient::Node(node) => {
                 let tag = text::encode(&ssh_tag(node));
-                (montgomery(node)?, SSH_INFO, vec![SSH_KEY_TYPE.to_owned(), tag])
+                (node.to_x25519().ok_or(RecipientError::Weak)?, SSH_INFO, vec![SSH_KEY_TYPE.to_owned(), tag])
             }
         };
         words.push(text::encode(&share));
-        let mut shared = exchange(ephemeral, &point).ok_or(RecipientError::Weak)?;
+        let mut shared = x25519(ephemeral, &point).ok_or(RecipientError::Weak)?;
         if let AgeRecipient::Node(node) = self {
-            shared = exchange(&ssh_tweak(node), &shared).ok_or(RecipientError::Weak)?;
+            shared = x25519(&ssh_tweak(node), &shared).ok_or(RecipientError::Weak)?;
         }
         let wrapping = wrapping(&shared, &share, &point, info);
         let mut body = key.0.to_vec();
@@ -123,19 +121,19 @@ impl AgeIdentity<'_> {
         match (self, words.as_slice()) {
             (AgeIdentity::X25519(secret), ["X25519", text]) => {
                 share = share_of(text)?;
-                point = MontgomeryPoint::mul_base_clamped(**secret).to_bytes();
+                point = x25519_public(secret);
                 info = X25519_INFO;
-                shared = exchange(secret, &share)?;
+                shared = x25519(secret, &share)?;
             }
             (AgeIdentity::Node(key), [SSH_KEY_TYPE, tag, text]) => {
                 if *tag != text::encode(&ssh_tag(&key.public())) {
                     return None;
                 }
                 share = share_of(text)?;
-                point = montgomery(&key.public()).ok()?;
+                point = key.public().to_x25519()?;
                 info = SSH_INFO;
-                shared = exchange(&scalar(key), &share)?;
-                shared = exchange(&ssh_tweak(&key.public()), &shared)?;
+                shared = x25519(&key.x25519_scalar(), &share)?;
+                shared = x25519(&ssh_tweak(&key.public()), &shared)?;
             }
             _ => return None,
         }
@@ -154,12 +152,6 @@ impl fmt::Debug for AgeIdentity<'_> {
     }
 }
 
-/// X25519 (RFC 7748 section 5); nothing where the result is zero (section 6.1).
-fn exchange(secret: &[u8; 32], point: &[u8; 32]) -> Option<Zeroizing<[u8; 32]>> {
-    let shared = Zeroizing::new(MontgomeryPoint(*point).mul_clamped(*secret).to_bytes());
-    if *shared == [0; 32] { None } else { Some(shared) }
-}
-
 /// The key with which a file key is wrapped.
 fn wrapping(shared: &[u8; 32], share: &[u8; 32], point: &[u8; 32], info: &str) -> LessSafeKey {
     let key: Zeroizing<[u8; 32]> = derive(shared, [*share, *point].as_flattened(), info);
@@ -174,20 +166,6 @@ fn zero() -> Nonce {
 /// The other end's share in a stanza.
 fn share_of(text: &str) -> Option<[u8; 32]> {
     text::decode(text.as_bytes())?.try_into().ok()
-}
-
-/// The same key on the curve of X25519 (RFC 7748 section 4.1).
-fn montgomery(node: &PublicKey) -> Result<[u8; 32], RecipientError> {
-    let point = CompressedEdwardsY(*node.as_bytes()).decompress().ok_or(RecipientError::Weak)?;
-    if point.is_small_order() { Err(RecipientError::Weak) } else { Ok(point.to_montgomery().to_bytes()) }
-}
-
-/// The scalar of an Ed25519 key (RFC 8032 section 5.1.5), which X25519 clamps itself.
-fn scalar(key: &PrivateKey) -> Zeroizing<[u8; 32]> {
-    let hash = digest(&SHA512, key.expose_seed());
-    let mut scalar = Zeroizing::new([0; 32]);
-    scalar.copy_from_slice(&hash.as_ref()[..32]);
-    scalar
 }
 
 /// Binds a shared secret to the SSH key, beside its point.

@@ -1,0 +1,247 @@
+//! What a datagram with a header is: cheap checks first, then those that cost.
+
+use std::net::SocketAddr;
+
+use strait_ipsec::PeerId;
+use strait_wire::sessionless::{AcknowledgementKind, CHECK_LEN, HEADER_TYPE, Header, KEY_PACKET_TYPE, Name};
+use strait_wire::{Esn, Spi, esp};
+
+use super::known::{EpochKeyId, KnownSender, ReceivedSecret, SenderState, passed};
+use super::{Candidate, LOOKUPS, Receiver, ReceiverEvent, Refusal, Verdict, WAIT};
+use crate::PublicKey;
+use crate::sessionless::algorithms::{KijAlgorithm, PacketAlgorithms};
+use crate::sessionless::cache::Cache;
+use crate::sessionless::clock::{Now, WallTime};
+use crate::sessionless::node_keys::NodeKeys;
+use crate::sessionless::packet_key::PacketKey;
+use crate::sessionless::shared::{Direction, Kij, Kijn};
+
+impl Receiver {
+    /// Tells what a sessionless datagram is (first byte 0x10 to 0x1F).
+    pub fn look(&mut self, now: Now, own: &NodeKeys, from: SocketAddr, datagram: &[u8]) -> Verdict {
+        let looked = match datagram.first() {
+            Some(&HEADER_TYPE) => self.header(now, own, from, datagram),
+            Some(&KEY_PACKET_TYPE) => self.key_packet(now, own, from, datagram),
+            _ => Err(Refusal::Malformed),
+        };
+        looked.unwrap_or_else(|refusal| {
+            self.refusals.count(refusal);
+            Verdict::Refused(refusal)
+        })
+    }
+
+    fn header(
+        &mut self,
+        now: Now,
+        own: &NodeKeys,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Verdict, Refusal> {
+        let (header, packet) = Header::parse(datagram).map_err(|_| Refusal::Malformed)?;
+        let inner = esp::Header::parse(packet).map_err(|_| Refusal::Malformed)?.0;
+        if inner.spi != header.spi {
+            return Err(Refusal::Malformed);
+        }
+        let bytes = datagram.get(..header.wire_len()).ok_or(Refusal::Malformed)?;
+        let name = self.name_of(header.source);
+        if let Some(peer) = self.in_use(name, header.spi, bytes) {
+            self.packet_keys.0 += 1;
+            return Ok(Verdict::Known { peer, spi: header.spi, payload_at: bytes.len() });
+        }
+        self.packet_keys.1 += 1;
+        check(own, bytes, &header.check)?;
+        let Some(sender) = self.senders.get(name) else {
+            return self.unknown_sender(now, header.source, from, datagram);
+        };
+        let (kij, algorithms) = screened(&sender.known, now, &header)?;
+        let key = sender.known.key;
+        self.derive(now, own, name, &key)?;
+        let Some(packet_key) = self.unwrapped(name, &header, bytes, kij) else {
+            if header.hybrid {
+                return self.wait_for_key_packet(now, name, &header, from, datagram);
+            }
+            return Err(Refusal::Forged);
+        };
+        let number = Esn(SenderState::number(header.first, inner.seq.0));
+        let (peer, floor) = self.above_floor(now, name, &header, number, from)?;
+        Ok(Verdict::New(Box::new(Candidate {
+            name,
+            header: bytes.into(),
+            answer: header.answer,
+            collides: self.set_aside.contains(&header.spi) || self.bound.contains_key(&header.spi),
+            peer,
+            spi: header.spi,
+            first: header.first,
+            floor,
+            number,
+            algorithms,
+            key: packet_key,
+        })))
+    }
+
+    /// Whose key it is, if this very header has brought one that is in use.
+    fn in_use(&mut self, name: Name, spi: Spi, bytes: &[u8]) -> Option<PeerId> {
+        let key = self.senders.peek(name)?.key(spi)?;
+        if *key.header != *bytes {
+            return None;
+        }
+        self.senders.get(name).map(|sender| sender.known.peer)
+    }
+
+    /// The sender and its floor, or the refusal of a number that is not above that, which the sender is told.
+    fn above_floor(
+        &mut self,
+        now: Now,
+        name: Name,
+        header: &Header,
+        number: Esn,
+        from: SocketAddr,
+    ) -> Result<(PeerId, Esn), Refusal> {
+        let sender = self.senders.peek(name).ok_or(Refusal::UnknownName)?;
+        let (peer, mark) = (sender.known.peer, Esn(sender.floor));
+        if number > mark {
+            return Ok((peer, mark));
+        }
+        if header.answer && passed(sender.refused, now.time) {
+            sender.refused = Some(now.time);
+            self.answer(now.time, peer, AcknowledgementKind::BelowMark { spi: header.spi, mark }, Some(from));
+        }
+        Err(Refusal::BelowMark)
+    }
+
+    /// The packet key in a header, tried with no secret or with each that a key packet brought for its epoch.
+    fn unwrapped(
+        &mut self,
+        name: Name,
+        header: &Header,
+        bytes: &[u8],
+        algorithm: KijAlgorithm,
+    ) -> Option<PacketKey> {
+        let bound = bytes.get(..header.bound_len())?;
+        let kij = self.secrets.peek(name)?;
+        let sender = self.senders.peek(name)?;
+        let open = |cache: &mut Cache<EpochKeyId, Kijn>, secret: Option<&ReceivedSecret>| {
+            let id = (name, header.epoch, algorithm, secret.map(|secret| secret.id));
+            if cache.get(id).is_none() {
+                let secret = secret.map(|secret| &secret.secret);
+                let kijn = kij.epoch_key(Direction::Inbound, algorithm, header.epoch, secret);
+                cache.insert(id, kijn, sender.known.pinned);
+            }
+            cache.peek(id)?.unwrap_key(&header.wrapped, header.spi, header.first, bound)
+        };
+        if !header.hybrid {
+            return open(&mut self.epoch_keys, None);
+        }
+        let secrets = sender.secrets.iter().filter(|secret| secret.epoch == header.epoch).rev();
+        let cache = &mut self.epoch_keys;
+        secrets.into_iter().find_map(|secret| open(cache, Some(secret)))
+    }
+
+    fn wait_for_key_packet(
+        &mut self,
+        now: Now,
+        name: Name,
+        header: &Header,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Verdict, Refusal> {
+        let Some(sender) = self.senders.peek(name) else { return Err(Refusal::UnknownName) };
+        let kept = sender.waiting.push(&mut self.waiting, now.time, from, datagram);
+        if sender.waiting.since == Some(now.time) {
+            self.stalled.insert((now.time + WAIT, name));
+        }
+        let asks = header.answer && passed(sender.wanted, now.time);
+        let peer = sender.known.peer;
+        if asks {
+            sender.wanted = Some(now.time);
+            self.answer(
+                now.time,
+                peer,
+                AcknowledgementKind::KeyPacketWanted { epoch: header.epoch },
+                Some(from),
+            );
+        }
+        if kept { Ok(Verdict::Waits) } else { Err(Refusal::WaitingFull) }
+    }
+
+    pub(super) fn unknown_sender(
+        &mut self,
+        now: Now,
+        name: Name,
+        from: SocketAddr,
+        datagram: &[u8],
+    ) -> Result<Verdict, Refusal> {
+        if self.unknown.get(name).is_some_and(|until| *until > now.time) {
+            return Err(Refusal::UnknownName);
+        }
+        let new = !self.lookups.contains_key(&name);
+        if new && self.lookups.len() >= LOOKUPS {
+            return Err(Refusal::WaitingFull);
+        }
+        let waiting = self.lookups.entry(name).or_default();
+        let kept = waiting.push(&mut self.waiting, now.time, from, datagram);
+        // One that cannot wait is looked up all the same: the next will not have to.
+        waiting.since.get_or_insert(now.time);
+        if new {
+            self.push(ReceiverEvent::LookUp(name));
+        }
+        if kept { Ok(Verdict::Waits) } else { Err(Refusal::WaitingFull) }
+    }
+
+    /// Makes sure that the Kij of a sender is there, within the budget.
+    pub(super) fn derive(
+        &mut self,
+        now: Now,
+        own: &NodeKeys,
+        name: Name,
+        key: &PublicKey,
+    ) -> Result<(), Refusal> {
+        if self.secrets.get(name).is_some() {
+            return Ok(());
+        }
+        if !self.budget.take(now.time) {
+            return Err(Refusal::Busy);
+        }
+        let kij = Kij::agree(&own.identity, key).ok_or(Refusal::Forged)?;
+        let pinned = self.senders.peek(name).is_some_and(|sender| sender.known.pinned);
+        self.secrets.insert(name, kij, pinned);
+        Ok(())
+    }
+
+    pub(super) fn name_of(&self, name: Name) -> Name {
+        self.aliases.get(&name).copied().unwrap_or(name)
+    }
+}
+
+/// What the card, the clock and the configuration say of a header, before anything is computed with a key.
+fn screened(
+    known: &KnownSender,
+    now: Now,
+    header: &Header,
+) -> Result<(KijAlgorithm, PacketAlgorithms), Refusal> {
+    valid(known, now)?;
+    known.epoch.takes(header.epoch, now.wall).map_err(|_| Refusal::EpochFarOff)?;
+    // A sender that sends more than a million packets a second is ahead of its clock; a mark that is an epoch ahead helps none.
+    if known.epoch.at(WallTime(header.first.0)) > header.epoch.saturating_add(1) {
+        return Err(Refusal::NumberAhead);
+    }
+    let (kij, algorithms) = PacketAlgorithms::of(header.algorithms).map_err(|_| Refusal::Algorithm)?;
+    if !known.allows(algorithms) {
+        return Err(Refusal::Algorithm);
+    }
+    if known.hybrid && !header.hybrid {
+        return Err(Refusal::NotHybrid);
+    }
+    Ok((kij, algorithms))
+}
+
+/// Whether the check of a datagram is for this node: before any public-key operation.
+pub(super) fn check(own: &NodeKeys, bytes: &[u8], check: &[u8; CHECK_LEN]) -> Result<(), Refusal> {
+    let checked = bytes.len().checked_sub(CHECK_LEN).and_then(|end| bytes.get(..end)).unwrap_or_default();
+    if own.check.verifies(checked, check) { Ok(()) } else { Err(Refusal::BadCheck) }
+}
+
+pub(super) fn valid(known: &KnownSender, now: Now) -> Result<(), Refusal> {
+    let (from, until) = known.valid;
+    if from <= now.wall && now.wall <= until { Ok(()) } else { Err(Refusal::CardNotValid) }
+}
