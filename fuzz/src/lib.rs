@@ -17,6 +17,7 @@ pub mod datagram;
 pub mod delta_messages;
 pub mod delta_patch;
 pub mod direct;
+pub mod directory;
 pub mod esp;
 pub mod expand;
 pub mod file_message;
@@ -72,6 +73,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("delta_messages", delta_messages::check),
     ("delta_patch", delta_patch::check),
     ("direct", direct::check),
+    ("directory", directory::check),
     ("esp", esp::check),
     ("expand", expand::check),
     ("file_message", file_message::check),

@@ -5,6 +5,8 @@
 mod broker;
 #[path = "seeds/captures.rs"]
 mod captures;
+#[path = "seeds/directory.rs"]
+mod directory;
 #[path = "seeds/files.rs"]
 mod files;
 #[path = "seeds/login.rs"]
@@ -66,6 +68,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         settings::configuration_seeds(),
         settings::control_message_seeds(),
         settings::key_card_seeds(),
+        directory::directory_seeds(),
         operations::operations_data_seeds(),
         operations::operations_keys_seeds(),
         files::unit_seeds(),

@@ -22,6 +22,7 @@ mod agreement;
 mod base64;
 mod channel;
 mod control;
+pub mod directory;
 mod event;
 mod identity;
 mod kdf;

@@ -151,6 +151,17 @@ impl KeyCard {
         [key_name(&self.key), text_name(self.name.as_str())]
     }
 
+    /// The bytes that a line of text stands for, not verified yet.
+    pub(crate) fn bytes_of(text: &str) -> Result<Vec<u8>, CardError> {
+        let text = text.trim();
+        if text.len() > CARD_TEXT_MAX {
+            return Err(CardError::NoCard);
+        }
+        let encoded = text.strip_prefix(PREFIX).ok_or(CardError::NoCard)?;
+        let bytes = base64::decode_any(encoded.trim_start()).map_err(|_| CardError::Base64)?;
+        Ok(bytes.to_vec())
+    }
+
     /// Reads a card's bytes, and verifies that the holder of its key signed them.
     ///
     /// # Errors
@@ -222,13 +233,7 @@ impl FromStr for KeyCard {
 
     /// Reads a line, and verifies that the holder of its key signed it. White space around it is not part of it.
     fn from_str(text: &str) -> Result<KeyCard, CardError> {
-        let text = text.trim();
-        if text.len() > CARD_TEXT_MAX {
-            return Err(CardError::NoCard);
-        }
-        let encoded = text.strip_prefix(PREFIX).ok_or(CardError::NoCard)?;
-        let bytes = base64::decode_any(encoded.trim_start()).map_err(|_| CardError::Base64)?;
-        KeyCard::from_bytes(&bytes)
+        KeyCard::from_bytes(&KeyCard::bytes_of(text)?)
     }
 }
 

@@ -1,0 +1,229 @@
+//! What is believed of what a directory says, and when.
+
+use core::time::Duration;
+
+use super::certificate::Certificate;
+use super::revocation::{ListError, RevocationList};
+use crate::PublicKey;
+
+/// How far a list may be from the future: clocks of hosts that use NTP differ by less, others by minutes.
+const SKEW: u64 = 600;
+
+/// What came of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListChange {
+    /// It is the newest that is known.
+    Newer,
+    /// It is the one that is known.
+    Same,
+}
+
+/// Why something that a directory said is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Untrusted {
+    /// The list is not one of the authority's.
+    #[error("what the directory gave {0}")]
+    List(#[from] ListError),
+    /// The list is older than one that is known.
+    #[error(
+        "the directory gave revocation list {given}, but list {known} is known: it lies, or was set back"
+    )]
+    OlderList {
+        /// The number that came.
+        given: u64,
+        /// The newest number.
+        known: u64,
+    },
+    /// Another list with the number of one that is known.
+    #[error(
+        "the directory gave another revocation list {0} than the one that is known: the authority signed two"
+    )]
+    OtherList(u64),
+    /// The list is from the future.
+    #[error("the revocation list was made {0} s from now: a clock is wrong")]
+    FutureList(u64),
+    /// There is no list yet.
+    #[error("there is no revocation list")]
+    NoList,
+    /// The newest list is too old.
+    #[error(
+        "the newest revocation list is {age} s old, more than `max_stale`: the directory sleeps or lies, or the authority signed none"
+    )]
+    StaleList {
+        /// Its age in seconds.
+        age: u64,
+    },
+    /// The certificate is not valid yet.
+    #[error("the certificate is not valid yet")]
+    NotYet,
+    /// The certificate is not valid any more.
+    #[error("the certificate has expired")]
+    Expired,
+    /// The certificate is on the list.
+    #[error("the certificate is revoked")]
+    Revoked,
+}
+
+/// How often something was not believed, by why.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrustCounts {
+    /// Certificates and lists that the authority did not sign, or that are malformed.
+    pub foreign: u64,
+    /// Lists that were older than one that was known, or another with the same number.
+    pub older_list: u64,
+    /// Lists from the future.
+    pub future_list: u64,
+    /// Certificates that were not taken since there was no list, or too old a one.
+    pub stale_list: u64,
+    /// Certificates outside their time.
+    pub not_valid: u64,
+    /// Certificates that were revoked.
+    pub revoked: u64,
+}
+
+impl TrustCounts {
+    /// The names of the counters, as they are shown, with their values.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("foreign", self.foreign),
+            ("older_list", self.older_list),
+            ("future_list", self.future_list),
+            ("stale_list", self.stale_list),
+            ("not_valid", self.not_valid),
+            ("revoked", self.revoked),
+        ]
+    }
+}
+
+/// An authority, the newest list that is known of it, and what was not believed.
+#[derive(Clone, Debug)]
+pub struct Trust {
+    authority: PublicKey,
+    max_stale: Duration,
+    list: Option<RevocationList>,
+    counts: TrustCounts,
+}
+
+impl Trust {
+    /// Trust in `authority`, whose newest list may be `max_stale` old.
+    #[must_use]
+    pub const fn new(authority: PublicKey, max_stale: Duration) -> Trust {
+        let counts = TrustCounts {
+            foreign: 0,
+            older_list: 0,
+            future_list: 0,
+            stale_list: 0,
+            not_valid: 0,
+            revoked: 0,
+        };
+        Trust { authority, max_stale, list: None, counts }
+    }
+
+    /// The authority's key.
+    #[must_use]
+    pub const fn authority(&self) -> &PublicKey {
+        &self.authority
+    }
+
+    /// The newest list.
+    #[must_use]
+    pub const fn list(&self) -> Option<&RevocationList> {
+        self.list.as_ref()
+    }
+
+    /// What was not believed.
+    #[must_use]
+    pub const fn counts(&self) -> &TrustCounts {
+        &self.counts
+    }
+
+    /// Takes a list, unless it is older than the newest, from the future, or not the authority's.
+    ///
+    /// # Errors
+    /// [`Untrusted`], counted.
+    pub fn take_list(&mut self, bytes: &[u8], unix: u64) -> Result<ListChange, Untrusted> {
+        let result = self.judge_list(bytes, unix);
+        match &result {
+            Ok(_) => {}
+            Err(Untrusted::List(_)) => self.counts.foreign += 1,
+            Err(Untrusted::FutureList(_)) => self.counts.future_list += 1,
+            Err(_) => self.counts.older_list += 1,
+        }
+        let list = result?;
+        let Some(list) = list else { return Ok(ListChange::Same) };
+        self.list = Some(list);
+        Ok(ListChange::Newer)
+    }
+
+    fn judge_list(&self, bytes: &[u8], unix: u64) -> Result<Option<RevocationList>, Untrusted> {
+        if self.list.as_ref().is_some_and(|known| known.as_bytes() == bytes) {
+            return Ok(None);
+        }
+        let list = RevocationList::from_bytes(bytes, &self.authority)?;
+        if let Some(ahead) = list.issued().checked_sub(unix).filter(|ahead| *ahead > SKEW) {
+            return Err(Untrusted::FutureList(ahead));
+        }
+        match &self.list {
+            Some(known) if known.number() > list.number() => {
+                Err(Untrusted::OlderList { given: list.number(), known: known.number() })
+            }
+            Some(known) if known.number() == list.number() => Err(Untrusted::OtherList(list.number())),
+            _ => Ok(Some(list)),
+        }
+    }
+
+    /// Reads a certificate of the authority's.
+    ///
+    /// # Errors
+    /// [`super::CertificateError`], counted.
+    pub fn read(&mut self, bytes: &[u8]) -> Result<Certificate, super::CertificateError> {
+        let read = Certificate::from_bytes(bytes, &self.authority);
+        self.counts.foreign += u64::from(read.is_err());
+        read
+    }
+
+    /// Whether there is a list, and it is young enough to judge by.
+    ///
+    /// # Errors
+    /// [`Untrusted::NoList`], [`Untrusted::StaleList`].
+    pub fn is_fresh(&self, unix: u64) -> Result<(), Untrusted> {
+        let age = unix.saturating_sub(self.list.as_ref().ok_or(Untrusted::NoList)?.issued());
+        if age > self.max_stale.as_secs() { Err(Untrusted::StaleList { age }) } else { Ok(()) }
+    }
+
+    /// Whether a node that is not known yet may be taken by this certificate at `unix`, seconds since 1970-01-01 0:00 UTC.
+    ///
+    /// # Errors
+    /// [`Untrusted`], counted.
+    pub fn admit(&mut self, certificate: &Certificate, unix: u64) -> Result<(), Untrusted> {
+        let judged = self.is_good(certificate, unix).and_then(|()| self.is_fresh(unix));
+        match &judged {
+            Ok(()) => {}
+            Err(Untrusted::Revoked) => self.counts.revoked += 1,
+            Err(Untrusted::NoList | Untrusted::StaleList { .. }) => self.counts.stale_list += 1,
+            Err(_) => self.counts.not_valid += 1,
+        }
+        judged
+    }
+
+    /// Whether a node that was taken may stay: its certificate is valid, and not on the newest list, however old that is. So those that are
+    /// known go on while a directory is away.
+    ///
+    /// # Errors
+    /// [`Untrusted::NotYet`], [`Untrusted::Expired`], [`Untrusted::Revoked`]; nothing is counted.
+    pub fn is_good(&self, certificate: &Certificate, unix: u64) -> Result<(), Untrusted> {
+        let (from, until) = certificate.valid();
+        if unix < from {
+            return Err(Untrusted::NotYet);
+        }
+        if unix > until {
+            return Err(Untrusted::Expired);
+        }
+        if self.list.as_ref().is_some_and(|list| list.has(certificate.serial())) {
+            return Err(Untrusted::Revoked);
+        }
+        Ok(())
+    }
+}

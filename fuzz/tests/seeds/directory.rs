@@ -1,0 +1,69 @@
+//! Seeds of what a directory of keys says and is told.
+
+use strait_keying::directory::{Answer, Certificate, CertificateTerms, HEAD_LEN, Question, RevocationList};
+use strait_keying::sessionless::{EpochLength, KeyCard, key_name, text_name};
+use strait_keying::{Capabilities, PrivateKey, SIGNATURE_LEN};
+use strait_wire::sessionless::Name;
+
+use super::Seed;
+
+pub fn directory_seeds() -> Vec<Seed> {
+    let (authority, own) = (PrivateKey::generate(&[9; 32]), PrivateKey::generate(&[3; 32]));
+    let card = KeyCard {
+        name: "north".parse().unwrap(),
+        key: own.public(),
+        kem: None,
+        valid: (1_767_225_600, 1_798_761_600),
+        epoch: EpochLength::default(),
+        capabilities: Capabilities::typical(),
+    };
+    let issue = |endpoint: Option<&str>, networks: &[&str]| {
+        let terms = CertificateTerms {
+            serial: 7,
+            name: "north".parse().unwrap(),
+            networks: networks.iter().map(|net| net.parse().unwrap()).collect(),
+            valid: (1_767_225_600, 1_798_761_600),
+            endpoint: endpoint.map(str::to_owned),
+        };
+        Certificate::issue(&authority, &terms, &card.sign(&own)).unwrap()
+    };
+    let list = |serials: &[u64]| {
+        RevocationList::issue(&authority, 2, 1_767_225_600, serials.iter().copied()).unwrap()
+    };
+    let full = issue(Some("gate.example:51820"), &["10.77.0.2/32", "fd00:77::/64"]);
+    let seed = |kind: u8, bytes: &[u8]| [&[kind], bytes].concat();
+    let body = |bytes: &[u8]| bytes[..bytes.len() - SIGNATURE_LEN].to_vec();
+    let certificate = body(full.as_bytes());
+    let question = |question: Question| seed(3, &question.to_bytes()[HEAD_LEN..]);
+    let answer = |answer: Answer| seed(4, &answer.to_bytes()[HEAD_LEN..]);
+    let address = |text: &str| Name::address(text.parse().unwrap());
+    let seeds = [
+        ("text", seed(0, full.to_text().as_bytes())),
+        ("text-cut", seed(0, &full.to_text().as_bytes()[..100])),
+        ("text-card", seed(0, card.sign(&own).as_bytes())),
+        ("certificate", seed(1, &certificate)),
+        ("certificate-plain", seed(1, &body(issue(None, &[]).as_bytes()))),
+        ("certificate-cut", seed(1, &certificate[..90])),
+        ("certificate-field-twice", seed(1, &[&certificate[..], &[1, 0, 1, 7]].concat())),
+        ("certificate-unknown-field", seed(1, &[&certificate[..], &[200, 0, 1, 7]].concat())),
+        ("certificate-other-version", seed(1, &[2; 80])),
+        ("list", seed(2, &body(list(&[3, 9]).as_bytes()))),
+        ("list-empty", seed(2, &body(list(&[]).as_bytes()))),
+        ("list-cut", seed(2, &body(list(&[3, 9]).as_bytes())[..30])),
+        ("find-key", question(Question::Find(key_name(&own.public())))),
+        ("find-name", question(Question::Find(text_name("north")))),
+        ("find-v4", question(Question::Find(address("10.77.0.2")))),
+        ("find-v6", question(Question::Find(address("fd00:77::1")))),
+        ("ask-list", question(Question::List(3))),
+        ("watch", question(Question::Watch { certificates: true })),
+        ("put", question(Question::PutCertificate(full.as_bytes().into()))),
+        ("put-list", question(Question::PutList(list(&[3]).as_bytes().into()))),
+        ("found", answer(Answer::Certificate(full.as_bytes().into()))),
+        ("none", answer(Answer::NotFound)),
+        ("newer-list", answer(Answer::List(list(&[3]).as_bytes().into()))),
+        ("no-news", answer(Answer::NoNews)),
+        ("stored", answer(Answer::Stored)),
+        ("refused", answer(Answer::Refused("the list is older".to_owned()))),
+    ];
+    seeds.into_iter().map(|(name, bytes)| ("directory", name, bytes)).collect()
+}
