@@ -1,0 +1,247 @@
+//! Connections of nodes: questions in, answers out, each within what its source may cost.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use strait_keying::directory::{Answer, HEAD_LEN, Question};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::spawn_blocking;
+use tokio::time::{sleep, timeout};
+
+use crate::budget::{self, Budgets, Source};
+use crate::keeper::{Keeper, News, Put};
+use crate::now;
+
+/// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask.
+const CONNECTIONS: usize = 4096;
+/// Files that are not connections: the store, etcd, the log.
+const OTHER_FILES: usize = 64;
+/// How long a connection may say nothing between two questions.
+const IDLE: Duration = Duration::from_secs(60);
+/// How long a question may take to come, and an answer to be taken: round trips of a slow link.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How often one that watches hears that there is no news: it waits three times as long before it asks another directory.
+const HEARTBEAT: Duration = Duration::from_secs(10);
+/// Bytes that are read at once: some certificates.
+const BUFFER: usize = 64 << 10;
+/// Things that are put in one transaction.
+const PUTS: usize = 64;
+/// Certificates that are read at once for one that watches.
+const PAGE: usize = 64;
+
+/// Serves nodes until the process ends.
+pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Result<()> {
+    let places = Arc::new(Semaphore::new(files().saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS)));
+    let budgets = Arc::new(Mutex::new(Budgets::default()));
+    loop {
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of files, or a connection that was gone already.
+                tracing::debug!("a connection was not accepted: {error}");
+                sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let source = budget::source(from.ip());
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tracing::debug!(%from, "refused: there are as many connections as may be");
+            continue;
+        };
+        if !lock(&budgets).connect(source, Instant::now()) {
+            tracing::debug!(%from, "refused: this source has as many connections as it may");
+            continue;
+        }
+        let (keeper, budgets) = (Arc::clone(&keeper), Arc::clone(&budgets));
+        tokio::spawn(async move {
+            let mut connection = Connection::new(stream, from, source, keeper, Arc::clone(&budgets));
+            if let Err(error) = connection.serve().await {
+                tracing::debug!(%from, "a connection ended: {error}");
+            }
+            lock(&budgets).disconnect(source, Instant::now());
+            drop(place);
+        });
+    }
+}
+
+/// Files that this process may have open, as many as it may allow itself.
+fn files() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
+    let files = if raised.is_ok() { limit.maximum } else { limit.current };
+    files.map_or(usize::MAX, |files| usize::try_from(files).unwrap_or(usize::MAX))
+}
+
+fn lock(budgets: &Mutex<Budgets>) -> std::sync::MutexGuard<'_, Budgets> {
+    budgets.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Connection {
+    stream: BufReader<TcpStream>,
+    source: Source,
+    keeper: Arc<Keeper>,
+    budgets: Arc<Mutex<Budgets>>,
+}
+
+impl Connection {
+    fn new(
+        stream: TcpStream,
+        from: SocketAddr,
+        source: Source,
+        keeper: Arc<Keeper>,
+        budgets: Arc<Mutex<Budgets>>,
+    ) -> Connection {
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%from, "{error}");
+        }
+        Connection { stream: BufReader::with_capacity(BUFFER, stream), source, keeper, budgets }
+    }
+
+    async fn serve(&mut self) -> io::Result<()> {
+        loop {
+            let waited = timeout(IDLE, self.stream.fill_buf()).await.map_err(|_| late())?;
+            if waited?.is_empty() {
+                return Ok(());
+            }
+            match self.question().await? {
+                Question::Watch { certificates } => return self.watch(certificates).await,
+                Question::Find(name) => {
+                    let store = Arc::clone(&self.keeper.store);
+                    let found = spawn_blocking(move || store.find(name, now())).await?;
+                    let found = found.map_err(io::Error::other)?;
+                    let found = found.map_or(Answer::NotFound, |bytes| Answer::Certificate(bytes.into()));
+                    self.answer(&found).await?;
+                }
+                Question::List(known) => {
+                    let list = self.keeper.store.list().filter(|(number, _)| *number != known);
+                    let answer =
+                        list.map_or(Answer::NoNews, |(_, bytes)| Answer::List(bytes.as_ref().into()));
+                    self.answer(&answer).await?;
+                }
+                Question::PutCertificate(bytes) => self.puts(Put::Certificate(bytes)).await?,
+                Question::PutList(bytes) => self.puts(Put::List(bytes)).await?,
+            }
+        }
+    }
+
+    /// The next question, whose kind bounds its length before anything is allocated for it.
+    async fn question(&mut self) -> io::Result<Question> {
+        let read = async {
+            let mut head = [0; HEAD_LEN + 1];
+            self.stream.read_exact(&mut head).await?;
+            let [a, b, c, d, kind] = head;
+            let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+            if !(1..=Question::most(kind)).contains(&len) {
+                return Err(malformed());
+            }
+            let mut body = vec![kind; len];
+            self.stream.read_exact(body.get_mut(1..).unwrap_or_default()).await?;
+            Question::from_body(&body).map_err(|_| malformed())
+        };
+        timeout(PATIENCE, read).await.map_err(|_| late())?
+    }
+
+    /// Keeps what is put, with what has arrived behind it, in one transaction.
+    async fn puts(&mut self, first: Put) -> io::Result<()> {
+        let mut puts = vec![first];
+        while puts.len() < PUTS && self.has_whole_put() {
+            puts.push(match self.question().await? {
+                Question::PutCertificate(bytes) => Put::Certificate(bytes),
+                Question::PutList(bytes) => Put::List(bytes),
+                _ => return Err(malformed()),
+            });
+        }
+        let answers = self.keeper.put(puts).await.map_err(|error| {
+            tracing::error!("nothing was kept: {error}");
+            io::Error::other(error)
+        })?;
+        for answer in answers {
+            if matches!(answer, Answer::Refused(_)) {
+                self.pay(budget::FOREIGN).await;
+            }
+            self.answer(&answer).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether the next message is here, all of it, and puts something.
+    fn has_whole_put(&self) -> bool {
+        match self.stream.buffer() {
+            [a, b, c, d, 4 | 5, rest @ ..] => {
+                usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).is_ok_and(|len| len <= rest.len() + 1)
+            }
+            _ => false,
+        }
+    }
+
+    async fn answer(&mut self, answer: &Answer) -> io::Result<()> {
+        let bytes = answer.to_bytes();
+        self.pay(budget::cost(bytes.len())).await;
+        self.write(&bytes).await
+    }
+
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        timeout(PATIENCE, self.stream.get_mut().write_all(bytes)).await.map_err(|_| late())?
+    }
+
+    /// Waits until the source may go on.
+    async fn pay(&self, cost: f64) {
+        let wait = lock(&self.budgets).take(self.source, cost, Instant::now());
+        if !wait.is_zero() {
+            sleep(wait).await;
+        }
+    }
+
+    /// Tells all there is, then what is new, until the client is gone or too slow.
+    async fn watch(&mut self, certificates: bool) -> io::Result<()> {
+        // Before anything is read, so that nothing falls between.
+        let mut news = self.keeper.watch();
+        if let Some((_, list)) = self.keeper.store.list() {
+            self.answer(&Answer::List(list.as_ref().into())).await?;
+        }
+        let mut last: Option<Vec<u8>> = None;
+        while certificates {
+            let store = Arc::clone(&self.keeper.store);
+            let page = spawn_blocking(move || store.page(last.as_deref(), PAGE, now())).await?;
+            let Some((page, end)) = page.map_err(io::Error::other)? else { break };
+            let bytes: Vec<u8> =
+                page.iter().flat_map(|one| Answer::Certificate(one.as_ref().into()).to_bytes()).collect();
+            self.pay(budget::cost(bytes.len())).await;
+            self.write(&bytes).await?;
+            last = Some(end);
+        }
+        self.answer(&Answer::NoNews).await?;
+        loop {
+            let mut rest = [0; 1];
+            let answer = tokio::select! {
+                said = self.stream.read(&mut rest) => match said? {
+                    0 => return Ok(()),
+                    _ => return Err(malformed()),
+                },
+                next = news.recv() => match next {
+                    Ok(News::Certificate(_)) if !certificates => continue,
+                    Ok(News::Certificate(bytes)) => Answer::Certificate(bytes.as_ref().into()),
+                    Ok(News::List(bytes)) => Answer::List(bytes.as_ref().into()),
+                    // It begins anew, and then hears all.
+                    Err(RecvError::Lagged(_) | RecvError::Closed) => return Err(late()),
+                },
+                () = sleep(HEARTBEAT) => Answer::NoNews,
+            };
+            self.write(&answer.to_bytes()).await?;
+        }
+    }
+}
+
+fn malformed() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "what came is not a question")
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "the other end is too slow")
+}

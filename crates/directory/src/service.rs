@@ -1,0 +1,110 @@
+//! The process: opens what it needs, gives up what it does not, serves until a signal ends it.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use strait_node::privileges::{self, PrivilegeError, ServiceUser};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+
+use crate::etcd::{Etcd, EtcdError, follow};
+use crate::keeper::Keeper;
+use crate::settings::{Settings, SettingsError};
+use crate::store::{Store, StoreError};
+use crate::{now, server};
+
+/// How often certificates that have expired are removed.
+const SWEEP: Duration = Duration::from_secs(3600);
+/// How many of them in one transaction.
+const SWEPT: usize = 1000;
+
+/// Why there is no directory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DirectoryError {
+    /// The configuration.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The place where nodes ask.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Files for etcd.
+    #[error(transparent)]
+    Etcd(#[from] EtcdError),
+    /// Privileges.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
+    /// The system.
+    #[error("{0}")]
+    System(#[from] io::Error),
+}
+
+/// Runs the directory of the configuration at `path` until a signal ends it.
+///
+/// # Errors
+/// [`DirectoryError`] with what is wrong.
+pub fn run(path: &Path) -> Result<(), DirectoryError> {
+    let settings = Settings::load(path)?;
+    let unusable = |source| DirectoryError::Listen { address: settings.listen, source };
+    let listener = std::net::TcpListener::bind(settings.listen).map_err(unusable)?;
+    listener.set_nonblocking(true).map_err(unusable)?;
+    // Keys for TLS may be readable by root only.
+    let etcd =
+        settings.etcd.as_ref().map(|etcd| Etcd::new(etcd, settings.authority)).transpose()?.map(Arc::new);
+    privileges::drop_all(owner(&settings.store)?)?;
+    let store = Arc::new(Store::open(&settings.store, settings.authority)?);
+    tracing::info!(
+        listen = %settings.listen, certificates = store.count()?,
+        list = store.list().map_or(0, |(number, _)| number), "serving"
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let keeper = Arc::new(Keeper::new(store, etcd.clone()));
+        if let Some(etcd) = etcd {
+            tokio::spawn(follow(etcd, Arc::clone(&keeper)));
+        }
+        tokio::spawn(sweep(Arc::clone(&keeper)));
+        let listener = TcpListener::from_std(listener)?;
+        let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        tokio::select! {
+            served = server::serve(listener, keeper) => served.map_err(DirectoryError::System),
+            _ = end.recv() => Ok(()),
+            _ = interrupt.recv() => Ok(()),
+        }
+    })
+}
+
+async fn sweep(keeper: Arc<Keeper>) {
+    loop {
+        let store = Arc::clone(&keeper.store);
+        match spawn_blocking(move || store.sweep(now(), SWEPT)).await {
+            Ok(Ok(SWEPT)) => continue,
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::error!("expired certificates are not removed: {error}"),
+            Err(error) => tracing::error!("expired certificates are not removed: {error}"),
+        }
+        sleep(SWEEP).await;
+    }
+}
+
+/// As whom the store is written: the owner of its folder.
+fn owner(store: &Path) -> io::Result<ServiceUser> {
+    use std::os::unix::fs::MetadataExt;
+    let of = std::fs::metadata(store.parent().unwrap_or(Path::new("/")))?;
+    if !privileges::is_root() || of.uid() == privileges::user() {
+        return Ok(ServiceUser::Same);
+    }
+    Ok(ServiceUser::Other { user: of.uid(), group: of.gid() })
+}

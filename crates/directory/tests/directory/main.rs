@@ -1,0 +1,1 @@
+//! The directory as a process, over its store alone and over etcd.
