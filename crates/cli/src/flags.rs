@@ -2,6 +2,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod authority;
 mod fetch;
 mod files;
 mod kerberos;
@@ -20,6 +21,10 @@ use strait_terminal::pages::{Completions, Man};
 
 #[cfg(feature = "advise")]
 pub(crate) use advise::Advise;
+pub(crate) use authority::{
+    Authority, AuthorityCommand, AuthorityInit, AuthorityList, AuthorityPublish, AuthorityRenew,
+    AuthorityRevoke, AuthoritySign,
+};
 pub(crate) use fetch::FetchFlags;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
 pub(crate) use kerberos::KerberosFlags;
@@ -122,6 +127,11 @@ pub(crate) enum StraitCommand {
     /// Hold sealed objects of peers for peers, until they fetch them (runs strait-broker)
     #[command(disable_help_flag = true)]
     Broker(PassedOn),
+    /// Sign certificates of nodes and revoke them: an authority, whose key is in a folder
+    Authority(Authority),
+    /// Keep certificates of nodes and serve them to nodes (runs strait-directory)
+    #[command(disable_help_flag = true)]
+    Directory(PassedOn),
     /// Write transfers that wait in the outbox to a stick, and read from it what is for this node
     Carry(Carry),
     /// List transfers that wait for their peer, send them when it is there, cancel them or change their order
@@ -287,6 +297,11 @@ mod tests {
             "strait keys ssh import id_ed25519 --out a.key",
             "strait keys ssh export a.key --out id_ed25519",
             "strait keys ssh public +qwerty=",
+            "strait authority init ca --json",
+            "strait authority sign ca card.txt --name a --allowed-ips 10.0.0.1/32 fd00::/64 --endpoint a:1 --days 5",
+            "strait authority revoke ca 5 north",
+            "strait authority publish ca a:7707 b:7707",
+            "strait directory directory.toml --log json",
             "strait completions bash",
             "strait man --out man",
         ] {

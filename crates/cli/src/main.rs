@@ -3,6 +3,7 @@
 
 #[cfg(feature = "advise")]
 mod advise;
+mod authority;
 mod broker;
 mod carry;
 mod configuration;
@@ -64,6 +65,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Advise(flags) => advise::run(flags),
         StraitCommand::Demo(flags) => other::lab("demo", flags),
         StraitCommand::Lab(flags) => other::lab("lab", flags),
+        StraitCommand::Authority(flags) => authority::run(flags),
+        StraitCommand::Directory(flags) => other::directory(flags),
         StraitCommand::Broker(flags) => other::broker(flags),
         StraitCommand::Carry(flags) => carry::run(flags),
         StraitCommand::Outbox(flags) => outbox::run(flags),

@@ -20,6 +20,9 @@ const LAB: Program = Program { name: "strait-lab", package: "strait-lab-cli" };
 /// What holds objects for others, with all that an S3 client takes.
 const BROKER: Program = Program { name: "strait-broker", package: "strait-broker" };
 
+/// What serves certificates, with all that a client of etcd takes.
+const DIRECTORY: Program = Program { name: "strait-directory", package: "strait-directory" };
+
 /// Replaces this process by `strait-lab command ...`; returns only why that failed.
 pub(crate) fn lab(command: &str, flags: &flags::PassedOn) -> CommandResult {
     run(LAB, Some(command), flags)
@@ -28,6 +31,11 @@ pub(crate) fn lab(command: &str, flags: &flags::PassedOn) -> CommandResult {
 /// Replaces this process by `strait-broker ...`; returns only why that failed.
 pub(crate) fn broker(flags: &flags::PassedOn) -> CommandResult {
     run(BROKER, None, flags)
+}
+
+/// Replaces this process by `strait-directory ...`; returns only why that failed.
+pub(crate) fn directory(flags: &flags::PassedOn) -> CommandResult {
+    run(DIRECTORY, None, flags)
 }
 
 fn run(program: Program, command: Option<&str>, flags: &flags::PassedOn) -> CommandResult {

@@ -14,6 +14,7 @@ pub mod counter_file;
 mod cpu_time;
 pub mod daemon;
 pub mod direct;
+pub mod directory;
 pub mod engines;
 pub mod interrupt;
 pub mod inward;

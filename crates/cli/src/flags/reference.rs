@@ -8,7 +8,7 @@ use strait_testdata::reference::rows;
 use super::StraitFlags;
 
 /// Commands whose flags the page leaves to their own help.
-const ELSEWHERE: [&str; 3] = ["broker", "demo", "lab"];
+const ELSEWHERE: [&str; 4] = ["broker", "demo", "directory", "lab"];
 
 /// An argument as the page names it: the long flag, or the name of its value.
 fn name(argument: &Arg) -> String {

@@ -1,1 +1,10 @@
 //! The directory as a process, over its store alone and over etcd.
+//!
+//! - `place`: an authority, a directory's process, etcd
+//! - `basics`: questions, what is refused, restarts, bad input
+//! - `etcd`: several directories over one etcd, which stops and comes back
+#![allow(clippy::unwrap_used)]
+
+mod basics;
+mod etcd;
+mod place;
