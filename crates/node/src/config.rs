@@ -8,6 +8,7 @@ mod broker;
 mod checks;
 mod compress;
 mod diagnostic;
+mod directory;
 mod folder;
 mod forward;
 mod handed;
@@ -41,6 +42,7 @@ use zeroize::Zeroizing;
 
 pub use broker::{BrokerAccess, BrokerBucket, BrokerSection, BrokerStore};
 pub use diagnostic::Diagnostic;
+pub use directory::DirectorySection;
 pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
@@ -89,6 +91,8 @@ pub struct Config {
     pub kerberos: KerberosSection,
     /// What this node is as a broker, if it is one.
     pub broker: Option<BrokerSection>,
+    /// The directory that tells of peers which are not in the file, if there is one.
+    pub directory: Option<DirectorySection>,
     /// Of the file itself.
     access: Access,
 }

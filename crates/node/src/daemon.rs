@@ -11,12 +11,14 @@
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
+//! directory peers by certificates of an authority                                daemon/directory.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
 
 mod actions;
+mod directory;
 mod host_watch;
 mod key_log;
 mod log_budget;
@@ -62,6 +64,7 @@ use crate::udp::UdpSocket;
 pub use start::StartError;
 pub use starter::StarterError;
 
+use directory::{DirectoryPeers, DirectoryProcess, told};
 use host_watch::HostWatch;
 use key_log::KeyLog;
 use log_budget::LogBudget;
@@ -119,6 +122,8 @@ struct Daemon {
     watch: HostWatch,
     paths: PathKeeper,
     streams: StreamRelay,
+    /// Peers by certificates, if a directory is followed.
+    directory: Option<DirectoryPeers>,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -134,6 +139,7 @@ struct Threads {
 struct Processes {
     starter: Starter,
     resolver: Resolver,
+    directory: DirectoryProcess,
     services: ServiceChannels,
 }
 
@@ -188,8 +194,10 @@ pub fn run(path: &Path) -> Result<(), StartError> {
 pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     // Before any key is in memory.
     let resolver = Resolver::start()?;
-    let files = mains.files.map(|main| start_files(main, &[resolver.as_fd()])).transpose()?;
-    let held: Vec<_> = [resolver.as_fd()].into_iter().chain(files.iter().map(AsFd::as_fd)).collect();
+    let directory = DirectoryProcess::start(&[resolver.as_fd()])?;
+    let held = [resolver.as_fd(), directory.as_fd()];
+    let files = mains.files.map(|main| start_files(main, &held)).transpose()?;
+    let held: Vec<_> = held.into_iter().chain(files.iter().map(AsFd::as_fd)).collect();
     let login = mains.login.map(|main| start_login(main, &held)).transpose()?;
     let held: Vec<_> = held.into_iter().chain(login.iter().map(AsFd::as_fd)).collect();
     let broker = mains.broker.map(|(user, main)| start_broker(user, main, &held)).transpose()?;
@@ -197,13 +205,14 @@ pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load(path)?;
-    let others: Vec<_> = [resolver.as_fd()].into_iter().chain(services.all().map(AsFd::as_fd)).collect();
+    let others: Vec<_> =
+        [resolver.as_fd(), directory.as_fd()].into_iter().chain(services.all().map(AsFd::as_fd)).collect();
     let starter = Starter::start(path, &config, &others)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
     let StartedDaemon { daemon, local, shared, metrics } =
-        start::start(path, config, Processes { starter, resolver, services }, names)?;
+        start::start(path, config, Processes { starter, resolver, directory, services }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         for socket in shared.iter().chain([&local]) {
@@ -272,6 +281,8 @@ impl Daemon {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         let events = self.starter.events().map_err(StartError::Runtime)?;
+        let told_by = self.directory.as_ref().map(DirectoryPeers::events).transpose();
+        let mut told_by = told_by.map_err(StartError::Runtime)?;
         self.begin();
         let ended = loop {
             self.act();
@@ -301,6 +312,11 @@ impl Daemon {
                     }
                 }
                 () = self.streams.ready() => {}
+                () = told(told_by.as_ref()) => {
+                    if !self.hear_directory() {
+                        told_by = None;
+                    }
+                }
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),

@@ -1,6 +1,7 @@
 //! The document of `strait show --json`; every counter starts at 0 when the daemon starts.
 
 mod decision;
+mod directory;
 mod leak;
 mod manual;
 mod path;
@@ -10,6 +11,7 @@ mod repair;
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
+pub use directory::{DirectoryReport, NotTakenReport};
 pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
@@ -21,8 +23,11 @@ pub use strait_ipsec::{CORRECTED_LOSS_MIN, REPAIR_ROUND_MAX, RepairState};
 pub struct DaemonReport {
     /// The node itself.
     pub node: NodeReport,
-    /// Its peers, in the order of the file.
+    /// Its peers, in the order of the file; those of a directory are behind them.
     pub peers: Vec<PeerReport>,
+    /// The directory that it follows, if it does.
+    #[serde(default)]
+    pub directory: Option<DirectoryReport>,
     /// Its compression rules, in the order of the file.
     pub rules: Vec<RuleReport>,
     /// Compression decisions on the traffic of the last seconds, the busiest class first; none when the sender did not answer

@@ -1,5 +1,6 @@
 //! The state and counters of a running tunnel, as people read them.
 
+mod directory;
 pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
@@ -22,6 +23,9 @@ pub(crate) fn render(report: &DaemonReport) -> String {
     for peer in &report.peers {
         out.push('\n');
         out.push_str(&one_peer(peer));
+    }
+    if let Some(told) = &report.directory {
+        out.push_str(&format!("\ndirectory\n{}", list(&directory::lines(told))));
     }
     for (title, table) in [
         ("compression rules", rules(report)),

@@ -12,6 +12,7 @@ mod capture;
 mod closed;
 mod compression;
 mod confined;
+mod directory;
 mod disks;
 mod dns;
 mod domains;

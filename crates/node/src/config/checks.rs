@@ -69,6 +69,19 @@ fn manual(findings: &Findings<'_>, peers: &[FoundPeer]) {
     unique(findings, keys, |(_, suite), line| ManualProblem::SameKey { suite: *suite, line }.into());
 }
 
+/// Peers that are not in the file need a directory, and a directory is for them.
+pub(super) fn directory(node: &Section<'_>, directory: Option<&Section<'_>>) {
+    let wanted = node.choice("peers", &["file", "directory"], &[false, true]).unwrap_or(false);
+    match directory {
+        None if wanted => node.note(
+            node.value("peers").map_or(node.span(), toml::Spanned::span),
+            Problem::Missing { key: "[directory]", section: "the file", example: "[directory]" },
+        ),
+        Some(section) if !wanted => section.note(section.span(), Problem::UnusedDirectory),
+        _ => {}
+    }
+}
+
 /// A broker has streams only.
 pub(super) fn without_tunnel(section: &Section<'_>) {
     let wrong = [

@@ -185,6 +185,9 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A directory that nothing asks.
+    #[error("nothing uses this section; write `peers = \"directory\"` in [node], or remove it")]
+    UnusedDirectory,
     /// A broker with a tunnel.
     #[error("a node with [broker] has no tunnel; remove `address`, and `tunnel` if it is not false")]
     BrokerTunnel,

@@ -19,12 +19,12 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{broker, compress, folder, kerberos, login, outside, peer, value};
+use super::{broker, compress, directory, folder, kerberos, login, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
 const SECTIONS: &[&str] =
-    &["node", "link", "session", "peer", "compress", "folder", "login", "kerberos", "broker"];
+    &["node", "link", "session", "peer", "compress", "folder", "login", "kerberos", "broker", "directory"];
 const NODE: &[&str] = &[
     "private_key_file",
     "token_file",
@@ -35,6 +35,7 @@ const NODE: &[&str] = &[
     "engines",
     "interface",
     "tunnel",
+    "peers",
     "forward",
     "fwmark",
     "table",
@@ -114,6 +115,9 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         checks::without_tunnel(&section);
     }
     let (node, key) = node_section(&section, beside, tunnel);
+    let follows = root.one("directory", "[directory]", directory::KEYS);
+    checks::directory(&section, follows.as_ref());
+    let follows = follows.and_then(|section| directory::directory(&section));
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
     Some(Config {
@@ -127,6 +131,7 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
         logins,
         kerberos,
         broker: holds.flatten(),
+        directory: follows,
         access: beside.files.access(),
     })
 }

@@ -112,6 +112,7 @@ impl Daemon {
 fn inside(config: &Config, is_peer: impl Fn(&crate::config::PeerSection) -> bool) -> Vec<IpNet> {
     let others = config.peers.iter().filter(|other| !is_peer(other)).flat_map(|other| &other.allowed_ips);
     let own = config.node.address.iter().map(|address| IpNet::from(address.addr()));
+    let others = others.chain(config.directory.iter().flat_map(|directory| &directory.allowed_ips));
     others.copied().filter(|net| net.prefix_len() > 1).chain(own).collect()
 }
 

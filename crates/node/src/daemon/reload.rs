@@ -51,6 +51,10 @@ impl Daemon {
         let mut config = self.starter.read_again()?.config(&self.path, known)?;
         let new = self.prepare(&config)?;
         let need_restart = keep_fixed(&self.config, &mut config);
+        let own = self.own_key();
+        if let Some(directory) = &mut self.directory {
+            directory.add_to(&mut config, own);
+        }
         let beside_peers = Changes { need_restart, ..changes(&self.config, &config) };
         let before = core::mem::replace(&mut self.config, config);
         if before.rules.rules() != self.config.rules.rules() {
@@ -118,7 +122,7 @@ impl Daemon {
     }
 
     /// New peers in, gone ones out, the others told what is new; adds all that to `changes`.
-    fn change_peers(&mut self, before: &Config, mut new: New, mut changes: Changes) -> Changes {
+    pub(super) fn change_peers(&mut self, before: &Config, mut new: New, mut changes: Changes) -> Changes {
         let peers = self.config.peers.clone();
         // Gone ones first: a key or an address may come back with another peer.
         for peer in &before.peers {
@@ -231,6 +235,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("user", a.user != b.user),
         ("group", a.group != b.group),
         ("[session]", old.session != new.session),
+        ("[directory]", old.directory != new.directory),
         // The processes that serve files and logins are made by a start.
         ("[[folder]]", old.folders.is_empty() && !new.folders.is_empty()),
         ("[[login]]", old.logins.is_empty() && !new.logins.is_empty()),
@@ -247,6 +252,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ..old.node.clone()
     };
     new.session = old.session;
+    new.directory.clone_from(&old.directory);
     if old.folders.is_empty() {
         new.folders.clear();
     }

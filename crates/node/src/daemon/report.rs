@@ -14,6 +14,7 @@ use strait_keying::AssociationStatus;
 use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
+use super::directory::DirectoryPeers;
 use super::key_log::KeyLog;
 use crate::config::PeerSection;
 use crate::cpu_time;
@@ -32,6 +33,7 @@ impl Daemon {
         DaemonReport {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
+            directory: self.directory.as_ref().map(DirectoryPeers::report),
             rules: self.rule_reports(),
             decisions: said.map(|said| {
                 said.decisions.iter().map(|decision| self.decision_report(decision, now)).collect()

@@ -68,7 +68,7 @@ pub(super) struct StartedDaemon {
 pub(super) fn start(
     path: &Path,
     config: Config,
-    Processes { starter, resolver, services }: Processes,
+    Processes { starter, resolver, directory, services }: Processes,
     names: mpsc::Sender<Resolved>,
 ) -> Result<StartedDaemon, StartError> {
     let user = ServiceUser::find(config.node.user.as_deref())?;
@@ -77,6 +77,7 @@ pub(super) fn start(
     opened.set_up_network(&config, &starter)?;
     let watch = HostWatch::new().map_err(StartError::Runtime)?;
     resolver.confine(&user).map_err(StartError::Runtime)?;
+    let directory = directory.begin(&config, &user)?;
     manual::say_missing(&config.peers);
     // It reads files of the system.
     let engines = engines(&config);
@@ -127,6 +128,7 @@ pub(super) fn start(
         watch,
         paths,
         streams,
+        directory,
     };
     for entry in entries {
         daemon.add_manual(entry);

@@ -138,6 +138,7 @@ fn report() -> DaemonReport {
             lost_log_lines: 2,
         },
         peers: vec![peer()],
+        directory: None,
         decisions: None,
         rules: vec![rule(&["514"]), rule(&["515"])],
         codecs: vec![CodecReport {

@@ -189,7 +189,8 @@ impl Plan {
             ..Plan::default()
         };
         if node.forward.peers {
-            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&node.address);
+            let told = config.directory.iter().flat_map(|directory| &directory.allowed_ips);
+            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&node.address).chain(told);
             plan.hub = networks.map(RouteFamily::of).collect();
         }
         let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
@@ -198,6 +199,10 @@ impl Plan {
             for net in &peer.allowed_ips {
                 plan.route(*net, source(peer), node.table, &endpoints);
             }
+        }
+        // Which of their addresses have a peer changes with each certificate; routes do not.
+        for net in config.directory.iter().flat_map(|directory| &directory.allowed_ips) {
+            plan.route(*net, None, node.table, &endpoints);
         }
         if plan.lockdown {
             // What this node forwards for peers leaves outside by intent.

@@ -28,6 +28,7 @@ pub(crate) fn report() -> DaemonReport {
             lost_log_lines: 0,
         },
         peers: vec![peer()],
+        directory: None,
         decisions: None,
         rules: vec![rule()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],

@@ -9,7 +9,7 @@ const PROBE: &str = "\
     [peer.manual]\nzzzzzzzz = 1\n[peer.manual.esp]\nzzzzzzzz = 1\n[peer.manual.ah]\nzzzzzzzz = 1\n\
     [[compress]]\nzzzzzzzz = 1\n[[folder]]\nzzzzzzzz = 1\n\
     [[login]]\nzzzzzzzz = 1\n[kerberos]\nzzzzzzzz = 1\n\
-    [broker]\nzzzzzzzz = 1\n[[broker.access]]\nzzzzzzzz = 1\n";
+    [broker]\nzzzzzzzz = 1\n[[broker.access]]\nzzzzzzzz = 1\n[directory]\nzzzzzzzz = 1\n";
 
 /// The keys that the parser knows, with their sections.
 fn known() -> BTreeSet<(String, String)> {

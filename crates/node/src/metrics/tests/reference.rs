@@ -78,6 +78,10 @@ fn everything() -> DaemonReport {
     };
     let session = PeerReport { path: Some(path), last_handshake_age_seconds: Some(1.0), ..session };
     report.peers = vec![session, manual];
+    report.directory = Some(crate::report::DirectoryReport {
+        not_taken: vec![crate::report::NotTakenReport { reason: "revoked".to_owned(), count: 1 }],
+        ..crate::report::DirectoryReport::default()
+    });
     report.decisions = Some(vec![decision()]);
     report.threads[0].compression =
         Some(CompressionLoadReport { busy_ratio: 0.5, queue_delay_seconds: 0.001, queued_blocks: 2 });

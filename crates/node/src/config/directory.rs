@@ -1,0 +1,117 @@
+//! `[directory]`: peers that are not in the file, but have certificates of an authority.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+use strait_keying::PublicKey;
+
+use super::problem::Problem;
+use super::reader::Section;
+use super::sections::{span, words};
+use super::value;
+
+pub(super) const KEYS: &[&str] = &["authority", "servers", "allowed_ips", "max_stale", "max_peers"];
+
+/// How old the newest revocation list may be where the file says nothing: an authority that signs one each day may miss six.
+const MAX_STALE: Duration = Duration::from_secs(7 * 24 * 3600);
+const MAX_STALE_RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(365 * 24 * 3600)];
+/// Peers where the file says nothing.
+const MAX_PEERS: u64 = 1000;
+/// Most of them: each has keys and a queue.
+const MOST_PEERS: u64 = 10_000;
+
+/// `[directory]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectorySection {
+    /// Whose certificates are taken.
+    pub authority: PublicKey,
+    /// Directories, `host:port`; one at a time is followed.
+    pub servers: Vec<String>,
+    /// Networks in which addresses of such peers may be. They lead into the tunnel.
+    pub allowed_ips: Vec<IpNet>,
+    /// How old the newest revocation list may be for new peers to be taken.
+    pub max_stale: Duration,
+    /// Such peers at most.
+    pub max_peers: usize,
+}
+
+pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
+    section.require("authority", "authority = \"xTIB...\"");
+    section.require("servers", "servers = [\"directory.example.org:7707\"]");
+    section.require("allowed_ips", "allowed_ips = [\"10.77.0.0/16\"]");
+    let authority = section.parsed("authority", "a public key in quotes", str::parse::<PublicKey>);
+    let server = |text: &str| {
+        let server = words("servers", text)?;
+        server.parse::<super::Endpoint>().map_err(Problem::from).map(|_| server)
+    };
+    let servers =
+        section.list("servers", "a list of hosts with ports, as [\"directory.example.org:7707\"]", server);
+    let networks = section.list("allowed_ips", "a list of networks, as [\"10.77.0.0/16\"]", value::network);
+    let mut allowed_ips: Vec<IpNet> = networks.iter().map(|net| net.value.trunc()).collect();
+    allowed_ips.sort_unstable();
+    allowed_ips.dedup();
+    let [least, most] = MAX_STALE_RANGE;
+    let max_peers = section.integer("max_peers", 1..=MOST_PEERS).unwrap_or(MAX_PEERS);
+    Some(DirectorySection {
+        servers: servers.into_iter().map(|server| server.value).collect(),
+        allowed_ips,
+        max_stale: span(section, "max_stale", least, most, ["1m", "365d"]).unwrap_or(MAX_STALE),
+        max_peers: usize::try_from(max_peers).unwrap_or(usize::MAX),
+        authority: authority?.value,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn parse(node: &str, rest: &str) -> Result<Config, String> {
+        let text =
+            format!("[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n{node}[directory]\n{rest}");
+        Config::parse(&text, Path::new("x.toml")).map_err(|error| error.to_string())
+    }
+
+    fn section() -> String {
+        let key = PublicKey::from_bytes([7; 32]);
+        format!("authority = \"{key}\"\nservers = \"192.0.2.1:7707\"\nallowed_ips = \"10.77.0.0/16\"\n")
+    }
+
+    #[test]
+    fn what_it_says_and_what_it_leaves_out() {
+        let read = parse("peers = \"directory\"\n", &section()).unwrap().directory.unwrap();
+        assert_eq!((read.max_stale, read.max_peers), (MAX_STALE, 1000));
+        assert_eq!(read.servers, ["192.0.2.1:7707"]);
+        let more = format!("{}max_stale = \"1h\"\nmax_peers = 5\n", section());
+        let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
+        assert_eq!((read.max_stale, read.max_peers), (Duration::from_secs(3600), 5));
+    }
+
+    #[test]
+    fn mistakes_are_said_with_their_remedy() {
+        for (node, rest, words) in [
+            ("", section(), "write `peers = \"directory\"` in [node]"),
+            ("peers = \"directory\"\n", String::new(), "[directory] needs `authority`"),
+            ("peers = \"directory\"\n", section().replace(":7707", ""), "port"),
+            (
+                "peers = \"directory\"\n",
+                section().replace("authority = \"", "authority = \"x"),
+                "45 characters",
+            ),
+            ("peers = \"directory\"\n", format!("{}max_peers = 0\n", section()), "between 1 and 10000"),
+            ("peers = \"directory\"\n", format!("{}max_stale = \"1s\"\n", section()), "max_stale"),
+            ("peers = \"directry\"\n", section(), "did you mean `directory`?"),
+        ] {
+            let said = parse(node, &rest).unwrap_err();
+            assert!(said.contains(words), "{node}{rest}: {said}");
+        }
+        let text = "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\npeers = \"directory\"\n";
+        let said = Config::parse(text, Path::new("x.toml")).unwrap_err().to_string();
+        assert!(
+            said.contains("[node] needs `[directory]`") || said.contains("needs `[directory]`"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Peers that are not in the file, but have certificates of an authority.
+//!
+//! ```text
+//! process   follows a directory, in a process of its own      directory/process.rs
+//! holder    which certificates are held, and make peers         directory/holder.rs
+//! cache     what is held, on disk                                directory/cache.rs
+//! peers     as the rest of the node sees them                     here
+//! ```
+#![allow(unsafe_code)]
+
+mod cache;
+mod holder;
+mod process;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use ipnet::IpNet;
+use strait_keying::directory::Certificate;
+use strait_keying::{PublicKey, RepairMode};
+use tokio::io::unix::AsyncFd;
+
+use super::{Daemon, StartError, roster};
+use crate::config::{Config, DirectorySection, PeerKeys, PeerPayloads, PeerSection};
+use crate::path_memory::state_folder;
+use crate::privileges::ServiceUser;
+use crate::process::{ProcessChannel, fork, watched};
+use crate::report::DirectoryReport;
+use process::{Mandate, Told};
+
+/// Messages that are taken at once before routes and policies are made anew.
+const BURST: usize = 64;
+
+/// The other processes' end of the process that follows a directory.
+#[derive(Debug)]
+pub(super) struct DirectoryProcess {
+    channel: ProcessChannel,
+    pid: libc::pid_t,
+}
+
+impl DirectoryProcess {
+    /// Starts the process; it gives up `closes`. To be called before any key is in memory. It does nothing before it has a mandate, and
+    /// ends without one.
+    pub(super) fn start(closes: &[BorrowedFd<'_>]) -> Result<DirectoryProcess, StartError> {
+        let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
+        let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
+        let pid = fork(c"strait-follower", &closes, move || process::run(&theirs));
+        Ok(DirectoryProcess { channel, pid: pid.map_err(StartError::Runtime)? })
+    }
+
+    /// Has it follow what the configuration says, as `user`.
+    pub(super) fn begin(
+        self,
+        config: &Config,
+        user: &ServiceUser,
+    ) -> Result<Option<DirectoryPeers>, StartError> {
+        let Some(section) = &config.directory else {
+            let DirectoryProcess { channel, pid } = self;
+            drop(channel);
+            // SAFETY: a null pointer means that it is of no interest how it ended.
+            unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
+            return Ok(None);
+        };
+        let mandate = Mandate {
+            authority: section.authority.to_string(),
+            servers: section.servers.clone(),
+            max_stale_s: section.max_stale.as_secs(),
+            max_peers: section.max_peers,
+            cache: state_folder()
+                .map(|folder| folder.join(format!("{}.certificates", config.node.interface))),
+            user: user.to_string(),
+        };
+        let begin = || -> io::Result<DirectoryPeers> {
+            self.channel.send(&serde_json::to_vec(&mandate)?, &[])?;
+            Ok(DirectoryPeers {
+                section: section.clone(),
+                channel: self.channel,
+                peers: BTreeMap::new(),
+                report: DirectoryReport {
+                    authority: mandate.authority.clone(),
+                    ..DirectoryReport::default()
+                },
+                refused: 0,
+            })
+        };
+        begin().map(Some).map_err(StartError::Runtime)
+    }
+}
+
+impl AsFd for DirectoryProcess {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.channel.as_fd()
+    }
+}
+
+/// The peers of a directory.
+#[derive(Debug)]
+pub(super) struct DirectoryPeers {
+    section: DirectorySection,
+    channel: ProcessChannel,
+    /// What certificates say of peers, whether that can be used or not.
+    peers: BTreeMap<PublicKey, PeerSection>,
+    report: DirectoryReport,
+    /// Certificates with networks that the configuration does not allow.
+    refused: u64,
+}
+
+impl DirectoryPeers {
+    /// Where a runtime hears of news.
+    pub(super) fn events(&self) -> io::Result<AsyncFd<OwnedFd>> {
+        watched(self.channel.as_fd().try_clone_to_owned()?)
+    }
+
+    /// How things are.
+    pub(super) fn report(&self) -> DirectoryReport {
+        DirectoryReport { outside_limits: self.refused, ..self.report.clone() }
+    }
+
+    /// Adds to `config`, as it was read from the file, the peers of certificates; what the file says comes first.
+    pub(super) fn add_to(&mut self, config: &mut Config, own: Option<PublicKey>) {
+        let mut taken: Vec<IpNet> = config.peers.iter().flat_map(|peer| &peer.allowed_ips).copied().collect();
+        for (key, peer) in &self.peers {
+            let is_there = |other: &PeerSection| other.name == peer.name || roster::is_same(other, peer);
+            if own == Some(*key) || config.peers.iter().any(is_there) {
+                continue;
+            }
+            let mut peer = peer.clone();
+            let given = peer.allowed_ips.len();
+            let limits = &self.section.allowed_ips;
+            peer.allowed_ips
+                .retain(|net| limits.iter().any(|limit| limit.contains(net)) && !taken.contains(net));
+            if peer.allowed_ips.len() < given {
+                tracing::debug!(peer = peer.name, "networks of its certificate are not used");
+            }
+            if peer.allowed_ips.is_empty() && config.node.tunnel {
+                continue;
+            }
+            taken.extend(&peer.allowed_ips);
+            config.peers.push(peer);
+        }
+    }
+
+    /// Takes what the process says; whether peers may be others now.
+    fn hear(&mut self, own: Option<PublicKey>) -> io::Result<bool> {
+        let mut changed = false;
+        for _ in 0..BURST {
+            let text = match self.channel.receive_now() {
+                Ok((text, _)) => text,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            };
+            match serde_json::from_slice(&text) {
+                Ok(Told::Admit(text)) => changed |= self.admit(&text, own),
+                Ok(Told::Dismiss(key, why)) => {
+                    if let Some(peer) = key.parse().ok().and_then(|key| self.peers.remove(&key)) {
+                        tracing::info!(peer = peer.name, "not a peer any more: {why}");
+                        changed = true;
+                    }
+                }
+                Ok(Told::Report(report)) => self.report = *report,
+                Err(error) => {
+                    tracing::debug!("the process that follows a directory said something else: {error}")
+                }
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Takes a certificate, which is verified once more.
+    fn admit(&mut self, text: &str, own: Option<PublicKey>) -> bool {
+        let Ok(certificate) = Certificate::from_text(text, &self.section.authority) else { return false };
+        if Some(*certificate.key()) == own {
+            return false;
+        }
+        let peer = peer_of(&certificate);
+        let limits = &self.section.allowed_ips;
+        let outside = peer.allowed_ips.iter().filter(|net| !limits.iter().any(|limit| limit.contains(*net)));
+        let outside: Vec<String> = outside.map(ToString::to_string).collect();
+        if !outside.is_empty() {
+            self.refused += 1;
+            tracing::warn!(
+                peer = peer.name,
+                "`allowed_ips` in [directory] does not have {} of its certificate",
+                outside.join(", ")
+            );
+        }
+        let before = self.peers.insert(*certificate.key(), peer.clone());
+        if before.is_none() {
+            tracing::info!(peer = peer.name, serial = certificate.serial(), "a peer by its certificate");
+        }
+        before != Some(peer)
+    }
+}
+
+/// The peer that a certificate makes.
+fn peer_of(certificate: &Certificate) -> PeerSection {
+    let terms = certificate.terms();
+    PeerSection {
+        name: terms.name.as_str().to_owned(),
+        keys: PeerKeys::Session {
+            public_key: *certificate.key(),
+            payloads: PeerPayloads::Strait,
+            repair: RepairMode::Auto,
+        },
+        endpoint: terms.endpoint.as_ref().and_then(|endpoint| endpoint.parse().ok()),
+        allowed_ips: terms.networks.clone(),
+        keepalive: None,
+        mtu: None,
+        kerberos: None,
+        broker: false,
+        via: None,
+        line: 0,
+    }
+}
+
+/// Waits until the process that follows a directory says something; for ever where there is none.
+pub(super) async fn told(events: Option<&AsyncFd<OwnedFd>>) {
+    let Some(events) = events else { return std::future::pending().await };
+    if let Ok(mut ready) = events.readable().await {
+        ready.clear_ready();
+    }
+}
+
+impl Daemon {
+    /// Takes news of the directory. If its process is gone, peers stay as they are.
+    pub(super) fn hear_directory(&mut self) -> bool {
+        let own = self.own_key();
+        let Some(directory) = &mut self.directory else { return false };
+        let heard = directory.hear(own);
+        match heard {
+            Ok(false) => true,
+            Ok(true) => {
+                self.use_directory();
+                true
+            }
+            Err(error) => {
+                tracing::error!("no directory is followed any more: {error}; its peers stay as they are");
+                false
+            }
+        }
+    }
+
+    /// Makes peers of certificates, and takes away those that have none any more.
+    fn use_directory(&mut self) {
+        let own = self.own_key();
+        let before = self.config.clone();
+        // Those of the file have a line in it.
+        self.config.peers.retain(|peer| peer.line > 0);
+        if let Some(directory) = &mut self.directory {
+            directory.add_to(&mut self.config, own);
+        }
+        let changes = self.change_peers(&before, BTreeMap::new(), crate::local::Changes::default());
+        tracing::debug!("peers of the directory: {changes}");
+        self.act();
+        self.announce_policies();
+        let at =
+            self.config.peers.iter().filter(|peer| peer.line == 0).filter_map(|peer| peer.endpoint.as_ref());
+        let loops = at.filter_map(|endpoint| match endpoint {
+            crate::config::Endpoint::Address(address) => Some(*address),
+            _ => None,
+        });
+        if loops.into_iter().any(|address| self.plan.would_loop(address))
+            && let Err(error) = self.reroute(false)
+        {
+            tracing::error!("outer datagrams to a peer may be routed into the tunnel: {error}");
+        }
+    }
+
+    /// The key of this node, if it has one.
+    pub(super) fn own_key(&self) -> Option<PublicKey> {
+        self.config.node.private_key_file.as_ref().map(|_| self.control.public())
+    }
+}

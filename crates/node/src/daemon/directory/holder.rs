@@ -1,0 +1,185 @@
+//! Certificates that are held, and which of them make peers: without I/O.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use strait_keying::PublicKey;
+use strait_keying::directory::{Answer, Certificate, ListChange, Trust, TrustCounts, Untrusted};
+
+/// What changes for the node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Change {
+    /// A peer, or one with another certificate.
+    Admit(Box<Certificate>),
+    /// A peer that is none any more, and why.
+    Dismiss(PublicKey, Untrusted),
+}
+
+/// What is to be kept on disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    /// A certificate.
+    Certificate,
+    /// A revocation list.
+    List,
+    /// Nothing that was not known.
+    Nothing,
+}
+
+#[derive(Debug)]
+struct Held {
+    certificate: Certificate,
+    admitted: bool,
+}
+
+/// All certificates that are held.
+#[derive(Debug)]
+pub(super) struct Holder {
+    trust: Trust,
+    most: usize,
+    held: BTreeMap<PublicKey, Held>,
+    /// Certificates for which there was no place.
+    full: u64,
+}
+
+impl Holder {
+    pub(super) const fn new(authority: PublicKey, max_stale: Duration, most: usize) -> Holder {
+        Holder { trust: Trust::new(authority, max_stale), most, held: BTreeMap::new(), full: 0 }
+    }
+
+    pub(super) const fn counts(&self) -> &TrustCounts {
+        self.trust.counts()
+    }
+
+    pub(super) const fn full(&self) -> u64 {
+        self.full
+    }
+
+    pub(super) const fn trust(&self) -> &Trust {
+        &self.trust
+    }
+
+    pub(super) fn admitted(&self) -> usize {
+        self.held.values().filter(|held| held.admitted).count()
+    }
+
+    /// What is held, list first, for a new file.
+    pub(super) fn all(&self) -> impl Iterator<Item = Answer> {
+        let list = self.trust.list().map(|list| Answer::List(list.as_bytes().into()));
+        let certificates =
+            self.held.values().map(|held| Answer::Certificate(held.certificate.as_bytes().into()));
+        list.into_iter().chain(certificates)
+    }
+
+    /// Takes what was kept on disk by an earlier run: peers that were known then, which stay as long as their certificates are good,
+    /// however old the list is.
+    pub(super) fn restore(&mut self, kept: impl IntoIterator<Item = Answer>, unix: u64) -> Vec<Change> {
+        for answer in kept {
+            match answer {
+                // The clock was another when it was taken; what it has revoked stays revoked.
+                Answer::List(bytes) => drop(self.trust.take_list(&bytes, u64::MAX)),
+                Answer::Certificate(bytes) => drop(self.take_certificate(&bytes)),
+                _ => {}
+            }
+        }
+        if self.trust.list().is_none() {
+            return Vec::new();
+        }
+        let mut changes = Vec::new();
+        for held in self.held.values_mut() {
+            if self.trust.is_good(&held.certificate, unix).is_ok() {
+                held.admitted = true;
+                changes.push(Change::Admit(Box::new(held.certificate.clone())));
+            }
+        }
+        changes
+    }
+
+    /// Takes what a directory said.
+    ///
+    /// # Errors
+    /// In words, if it lies; it is not to be asked any more for a while.
+    pub(super) fn take(&mut self, answer: &Answer, unix: u64) -> Result<(News, Vec<Change>), String> {
+        match answer {
+            Answer::List(bytes) => match self.trust.take_list(bytes, unix) {
+                Ok(ListChange::Same) => Ok((News::Nothing, Vec::new())),
+                Ok(ListChange::Newer) => Ok((News::List, self.review(unix))),
+                Err(error) => Err(error.to_string()),
+            },
+            Answer::Certificate(bytes) => match self.take_certificate(bytes)? {
+                Some(key) => Ok((News::Certificate, self.judge(&key, unix).into_iter().collect())),
+                None => Ok((News::Nothing, Vec::new())),
+            },
+            _ => Ok((News::Nothing, Vec::new())),
+        }
+    }
+
+    /// Holds a certificate that is newer than that of the same key; says whose it is.
+    fn take_certificate(&mut self, bytes: &[u8]) -> Result<Option<PublicKey>, String> {
+        let certificate =
+            self.trust.read(bytes).map_err(|error| format!("what the directory gave {error}"))?;
+        let key = *certificate.key();
+        let is_full = self.held.len() >= self.most;
+        match self.held.get_mut(&key) {
+            Some(held) if held.certificate.serial() >= certificate.serial() => return Ok(None),
+            // Until it is judged, the peer stays as it was.
+            Some(held) => held.certificate = certificate,
+            None if is_full => {
+                self.full += 1;
+                return Ok(None);
+            }
+            None => drop(self.held.insert(key, Held { certificate, admitted: false })),
+        }
+        Ok(Some(key))
+    }
+
+    /// What the certificate of this key changes.
+    fn judge(&mut self, key: &PublicKey, unix: u64) -> Option<Change> {
+        let held = self.held.get_mut(key)?;
+        // For a known peer a new certificate is as good as the old one, however old the list is.
+        let judged = if held.admitted {
+            self.trust.is_good(&held.certificate, unix)
+        } else {
+            self.trust.admit(&held.certificate, unix)
+        };
+        match judged {
+            Ok(()) => {
+                held.admitted = true;
+                Some(Change::Admit(Box::new(held.certificate.clone())))
+            }
+            Err(why) => self.drop_unless_it_may_come(key, why),
+        }
+    }
+
+    /// A certificate that is not good: it goes, unless it waits for its time or for a list.
+    fn drop_unless_it_may_come(&mut self, key: &PublicKey, why: Untrusted) -> Option<Change> {
+        let held = self.held.get_mut(key)?;
+        let was = std::mem::take(&mut held.admitted);
+        if matches!(why, Untrusted::Expired | Untrusted::Revoked) {
+            self.held.remove(key);
+        }
+        was.then_some(Change::Dismiss(*key, why))
+    }
+
+    /// Looks at all that is held again: when there is a new list, and every now and then for what expires or begins.
+    pub(super) fn review(&mut self, unix: u64) -> Vec<Change> {
+        let is_fresh = self.trust.is_fresh(unix).is_ok();
+        let keys: Vec<PublicKey> = self.held.keys().copied().collect();
+        let mut changes = Vec::new();
+        for key in keys {
+            let Some(held) = self.held.get_mut(&key) else { continue };
+            match self.trust.is_good(&held.certificate, unix) {
+                Ok(()) if !held.admitted && is_fresh => {
+                    held.admitted = true;
+                    changes.push(Change::Admit(Box::new(held.certificate.clone())));
+                }
+                Ok(()) => {}
+                Err(why) => changes.extend(self.drop_unless_it_may_come(&key, why)),
+            }
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,136 @@
+use strait_keying::directory::{CertificateTerms, RevocationList};
+use strait_keying::sessionless::{EpochLength, KeyCard};
+use strait_keying::{Capabilities, PrivateKey};
+
+use super::*;
+
+const NOW: u64 = 1_800_000_000;
+
+fn authority() -> PrivateKey {
+    PrivateKey::generate(&[9; 32])
+}
+
+fn key(node: u8) -> PublicKey {
+    PrivateKey::generate(&[node; 32]).public()
+}
+
+fn certificate(serial: u64, node: u8) -> Answer {
+    let own = PrivateKey::generate(&[node; 32]);
+    let card = KeyCard {
+        name: "self".parse().unwrap(),
+        key: own.public(),
+        kem: None,
+        valid: (0, u64::MAX),
+        epoch: EpochLength::default(),
+        capabilities: Capabilities::typical(),
+    };
+    let terms = CertificateTerms {
+        serial,
+        name: format!("n{node}").parse().unwrap(),
+        networks: vec![],
+        valid: (NOW, NOW + 1000),
+        endpoint: None,
+    };
+    let certificate = Certificate::issue(&authority(), &terms, &card.sign(&own)).unwrap();
+    Answer::Certificate(certificate.as_bytes().into())
+}
+
+fn list(number: u64, issued: u64, serials: &[u64]) -> Answer {
+    let list = RevocationList::issue(&authority(), number, issued, serials.iter().copied()).unwrap();
+    Answer::List(list.as_bytes().into())
+}
+
+fn holder() -> Holder {
+    Holder::new(authority().public(), Duration::from_secs(100), 3)
+}
+
+/// Serial numbers of those who come, keys of those who go.
+fn said(changes: &[Change]) -> (Vec<u64>, Vec<PublicKey>) {
+    let (mut come, mut go) = (Vec::new(), Vec::new());
+    for change in changes {
+        match change {
+            Change::Admit(certificate) => come.push(certificate.serial()),
+            Change::Dismiss(key, _) => go.push(*key),
+        }
+    }
+    (come, go)
+}
+
+#[test]
+fn a_peer_comes_when_there_is_a_list_and_goes_when_it_is_on_one() {
+    let mut holder = holder();
+    assert_eq!(holder.take(&certificate(1, 1), NOW), Ok((News::Certificate, vec![])), "no list yet");
+    let (news, changes) = holder.take(&list(1, NOW, &[]), NOW).unwrap();
+    assert_eq!((news, said(&changes)), (News::List, (vec![1], vec![])));
+    assert_eq!(holder.take(&certificate(1, 1), NOW), Ok((News::Nothing, vec![])), "once is enough");
+    let (_, changes) = holder.take(&certificate(2, 2), NOW).unwrap();
+    assert_eq!(said(&changes), (vec![2], vec![]));
+    let (_, changes) = holder.take(&list(2, NOW, &[1]), NOW).unwrap();
+    assert_eq!(changes, [Change::Dismiss(key(1), Untrusted::Revoked)]);
+    assert_eq!(holder.admitted(), 1);
+    let (_, changes) = holder.take(&certificate(3, 1), NOW).unwrap();
+    assert_eq!(said(&changes), (vec![3], vec![]), "with a new certificate it is back");
+}
+
+#[test]
+fn without_a_fresh_list_the_known_stay_and_none_comes() {
+    let mut holder = holder();
+    holder.take(&list(1, NOW, &[]), NOW).unwrap();
+    holder.take(&certificate(1, 1), NOW).unwrap();
+    let late = NOW + 200;
+    assert_eq!(holder.review(late), []);
+    assert_eq!(holder.take(&certificate(2, 2), late), Ok((News::Certificate, vec![])));
+    assert_eq!((holder.admitted(), holder.counts().stale_list), (1, 1));
+    let (_, changes) = holder.take(&certificate(4, 1), late).unwrap();
+    assert_eq!(said(&changes), (vec![4], vec![]), "a known peer's new certificate counts");
+    let (_, changes) = holder.take(&list(2, late, &[]), late).unwrap();
+    assert_eq!(said(&changes), (vec![2], vec![]), "when the list is fresh it comes");
+    assert_eq!(
+        said(&holder.review(NOW + 1001)).1,
+        [key(1), key(2)]
+            .map(|key| key)
+            .into_iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+    );
+}
+
+#[test]
+fn a_lie_is_an_error_and_changes_nothing() {
+    let mut holder = holder();
+    holder.take(&list(2, NOW, &[]), NOW).unwrap();
+    holder.take(&certificate(1, 1), NOW).unwrap();
+    assert!(holder.take(&list(1, NOW, &[1]), NOW).unwrap_err().contains("it lies, or was set back"));
+    let foreign = RevocationList::issue(&PrivateKey::generate(&[8; 32]), 9, NOW, [1]).unwrap();
+    assert!(holder.take(&Answer::List(foreign.as_bytes().into()), NOW).unwrap_err().contains("did not sign"));
+    let Answer::Certificate(mut bytes) = certificate(7, 7) else { panic!() };
+    bytes[40] ^= 1;
+    assert!(holder.take(&Answer::Certificate(bytes), NOW).unwrap_err().contains("did not sign"));
+    assert_eq!((holder.admitted(), holder.counts().older_list, holder.counts().foreign), (1, 1, 2));
+}
+
+#[test]
+fn there_are_so_many_and_no_more() {
+    let mut holder = holder();
+    holder.take(&list(1, NOW, &[]), NOW).unwrap();
+    for node in 1..=5 {
+        holder.take(&certificate(node.into(), node), NOW).unwrap();
+    }
+    assert_eq!((holder.admitted(), holder.full()), (3, 2));
+}
+
+#[test]
+fn what_was_kept_makes_the_same_peers_again_but_for_the_revoked() {
+    let mut first = holder();
+    for answer in [certificate(1, 1), certificate(2, 2), list(3, NOW, &[2])] {
+        first.take(&answer, NOW).unwrap();
+    }
+    let kept: Vec<Answer> = [certificate(2, 2)].into_iter().chain(first.all()).collect();
+    let late = NOW + 500;
+    let mut second = holder();
+    assert_eq!(said(&second.restore(kept, late)), (vec![1], vec![]), "though the list is old");
+    assert!(second.take(&list(2, late, &[]), late).is_err(), "the newest number is known");
+    let mut none = holder();
+    assert_eq!(none.restore([certificate(1, 1)], NOW), [], "not without a list");
+}
