@@ -8,6 +8,8 @@ use std::path::Path;
 
 use strait_keying::directory::{Answer, HEAD_LEN};
 
+use crate::runtime;
+
 /// Most bytes of the file: 10,000 certificates of some 2 kB each, as often again, and lists.
 const FILE_MAX: u64 = 64 << 20;
 
@@ -16,10 +18,12 @@ const FILE_MAX: u64 = 64 << 20;
 pub(super) struct CertificateCache(Option<File>);
 
 impl CertificateCache {
-    /// Opens the file at `path`, which is made if there is none.
+    /// Opens the file at `path`, which is made if there is none, as is its folder.
     pub(super) fn open(path: &Path) -> io::Result<CertificateCache> {
+        runtime::make(path.parent().unwrap_or(Path::new("/"))).map_err(io::Error::other)?;
         let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path)?;
         Ok(CertificateCache(Some(file)))
     }
 
@@ -72,8 +76,7 @@ mod tests {
 
     #[test]
     fn what_was_added_is_read_and_a_torn_end_is_cut_off() {
-        let path = std::env::temp_dir().join(format!("strait-certificates-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
+        let path = std::env::temp_dir().join(format!("strait-certificates-{}/x", std::process::id()));
         let answers: Vec<Answer> = (0..5_u8).map(|at| Answer::Certificate(vec![at; 40].into())).collect();
         let mut cache = CertificateCache::open(&path).unwrap();
         assert_eq!(cache.read().unwrap(), []);
@@ -92,6 +95,6 @@ mod tests {
         cache.add(&answers[4]).unwrap();
         let expected = [answers[0].clone(), answers[1].clone(), answers[4].clone()];
         assert_eq!(CertificateCache::open(&path).unwrap().read().unwrap(), expected);
-        std::fs::remove_file(&path).unwrap();
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
     }
 }
