@@ -12,14 +12,15 @@
 //! ```
 //!
 //! Parts: `clock` has the time of day and epochs; `algorithms` their numbers; `shared` Kij and Kijn; `packet_key` Kp; `node_keys`
-//! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts; `schedule` when
-//! headers and key packets are sent; `sender` and `receiver` the state of both ends; `cache` the bounded caches; `card` what a node says
-//! of itself, signed.
+//! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts, and
+//! `mark_file` how they stand on disk; `schedule` when headers and key packets are sent; `sender` and `receiver` the state of both ends;
+//! `cache` the bounded caches; `card` what a node says of itself, signed.
 
 mod algorithms;
 mod cache;
 mod card;
 mod clock;
+mod mark_file;
 mod marks;
 mod node_keys;
 mod packet_key;
@@ -32,6 +33,7 @@ pub use algorithms::{Compression, KijAlgorithm, PacketAlgorithms, Protection, Un
 pub use cache::CacheCounts;
 pub use card::{CARD_TEXT_MAX, CardError, CardName, KeyCard};
 pub use clock::{EpochLength, EpochOff, Now, WallTime};
+pub use mark_file::{MARK_FILE_MAX, MARKS_MAX, MarkFileError, MarkJournal, MarkTable, MarkWrite};
 pub use marks::{CannotSend, Delivery, RECEIVE_SLACK, SEND_SLACK, SendMark};
 pub use node_keys::{
     BadKemKey, CheckKey, KEM_PUBLIC_LEN, KEM_SECRET_LEN, KemKey, KemPublic, NodeKeys, key_name, text_name,

@@ -11,6 +11,7 @@
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
+//! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -21,6 +22,8 @@ mod host_watch;
 mod key_log;
 mod log_budget;
 mod manual;
+#[allow(dead_code, reason = "the key manager of peers without sessions takes it in use")]
+mod marks;
 mod names;
 mod path_keeper;
 mod ready;
