@@ -135,7 +135,7 @@ impl OutboundSa {
     }
 
     /// What is due at `now`: false when it has expired. A header may be due again, which the next packet has then.
-    pub(crate) fn look(&mut self, now: Time) -> bool {
+    pub fn look(&mut self, now: Time) -> bool {
         self.look_at > now || self.look_closely(now)
     }
 
@@ -149,7 +149,7 @@ impl OutboundSa {
     }
 
     /// The peer has said something of the header.
-    pub(crate) fn change_header(&mut self, change: crate::HeaderChange, now: Time) {
+    pub fn change_header(&mut self, change: crate::HeaderChange, now: Time) {
         if let Some(header) = &mut self.header
             && header.change(change)
         {

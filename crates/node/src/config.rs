@@ -21,6 +21,7 @@ mod problem;
 mod queueing;
 mod reader;
 mod sections;
+mod sessionless;
 mod template;
 mod value;
 
@@ -53,6 +54,7 @@ pub use manual::{
 };
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
+pub use sessionless::SessionlessSection;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
 pub use value::{BadDuration, BadSize, duration, size};
