@@ -11,15 +11,12 @@ use std::sync::Arc;
 use std::thread;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
+use strait_compress::{Calibration, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, ReportWish, inbound, outbound};
-use strait_keying::{
-    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, LossRepair,
-    PayloadFormat, PresharedToken, PrivateKey,
-};
+use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_keying::{Control, ControlSettings, Expansion, KeyExport, PresharedToken, PrivateKey};
 use strait_stream::StreamSettings;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -292,20 +289,7 @@ fn settings(
     counters: &Arc<Counters>,
     clock: &Clock,
 ) -> Result<ControlSettings, StartError> {
-    let capabilities = Capabilities {
-        suites: config.node.suites,
-        ranking,
-        codecs: CodecSet::ALL,
-        block_cap: config.node.block,
-        iv: config.node.iv,
-        format: PayloadFormat::Strait,
-        inner_mtu: config.node.mtu,
-        down: config.link.down,
-        delivery: DeliveryReporting::Reported,
-        reports: ReportWish::Changes,
-        repair: LossRepair::Unpaced,
-        expansion: Expansion::of(calibration),
-    };
+    let capabilities = config.capabilities(ranking, Expansion::of(calibration));
     let export = match config.node.danger_export_keys {
         Some(_) => KeyExport::Danger,
         None => KeyExport::Never,
