@@ -12,6 +12,8 @@
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! directory peers by certificates of an authority                                daemon/directory.rs
+//! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
+//! sessionless peers with keys that need no session                            daemon/sessionless.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -23,6 +25,7 @@ mod host_watch;
 mod key_log;
 mod log_budget;
 mod manual;
+mod marks;
 mod names;
 mod path_keeper;
 mod ready;
@@ -30,6 +33,7 @@ mod reload;
 mod report;
 mod resolver;
 mod roster;
+mod sessionless;
 mod signals;
 mod start;
 mod starter;
@@ -74,6 +78,7 @@ use path_keeper::PathKeeper;
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
+use sessionless::SessionlessKeys;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
@@ -101,6 +106,7 @@ struct Daemon {
     direct: Option<Arc<Direct>>,
     ranking: Ranking,
     control: Control,
+    sessionless: SessionlessKeys,
     manual: ManualPeers,
     roster: Roster,
     rules: Arc<RuleSet>,
@@ -281,8 +287,6 @@ impl Daemon {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         let events = self.starter.events().map_err(StartError::Runtime)?;
-        let told_by = self.directory.as_ref().map(DirectoryPeers::events).transpose();
-        let mut told_by = told_by.map_err(StartError::Runtime)?;
         self.begin();
         let ended = loop {
             self.act();
@@ -312,11 +316,8 @@ impl Daemon {
                     }
                 }
                 () = self.streams.ready() => {}
-                () = told(told_by.as_ref()) => {
-                    if !self.hear_directory() {
-                        told_by = None;
-                    }
-                }
+                () = told(self.directory.as_mut()) => self.hear_directory(),
+                event = self.sessionless.next() => self.mark_event(event),
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
@@ -385,6 +386,9 @@ impl Daemon {
             let now = self.clock.now();
             match message {
                 ToControl::Datagram { from, ecn, bytes } => self.control.datagram(from, ecn, &bytes, now),
+                ToControl::Sessionless { from, tos, bytes } => {
+                    self.control.sessionless_datagram(from, tos, &bytes, now);
+                }
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
                 ToControl::Notice(notice) => {

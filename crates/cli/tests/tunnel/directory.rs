@@ -297,6 +297,27 @@ fn peers_come_and_go_with_their_certificates_and_known_ones_go_on_without_etcd()
     reach(&fleet, 1, 0);
 }
 
+#[test]
+fn peers_of_a_directory_need_no_session_if_it_says_so() {
+    if !can_run() {
+        return;
+    }
+    let mut fleet = Fleet::new();
+    fleet.sign(0);
+    fleet.sign(1);
+    fleet.publish();
+    for which in [0, 1] {
+        let server = fleet.servers[which].clone();
+        fleet.start_with(which, &[server], "keying = \"sessionless\"\n");
+    }
+    eventually("they reach each other", || fleet.pings(1, 0) && fleet.pings(0, 1));
+    let report = fleet.daemon(0).show().unwrap();
+    assert_eq!(report["peers"][0]["keys"], "sessionless", "{report:#}");
+    fleet.revoke(1);
+    eventually("the revoked node is no peer", || fleet.peers(0).is_empty());
+    assert!(!fleet.pings(1, 0) && !fleet.pings(0, 1));
+}
+
 /// A directory that says what it is told to, to all that ask.
 fn liar(host: &Namespace, answers: Vec<Answer>) -> (String, std::thread::JoinHandle<()>) {
     let listener = host.run("listen", || std::net::TcpListener::bind("127.0.0.1:0")).unwrap();

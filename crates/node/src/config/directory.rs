@@ -10,7 +10,7 @@ use super::reader::Section;
 use super::sections::{span, words};
 use super::value;
 
-pub(super) const KEYS: &[&str] = &["authority", "servers", "allowed_ips", "max_stale", "max_peers"];
+pub(super) const KEYS: &[&str] = &["authority", "servers", "allowed_ips", "keying", "max_stale", "max_peers"];
 
 /// How old the newest revocation list may be where the file says nothing: an authority that signs one each day may miss six.
 const MAX_STALE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -19,6 +19,15 @@ const MAX_STALE_RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_
 const MAX_PEERS: u64 = 1000;
 /// Most of them: each has keys and a queue.
 const MOST_PEERS: u64 = 10_000;
+
+/// How keys for peers of a directory are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryKeying {
+    /// In handshakes.
+    Session,
+    /// Without sessions, from the keys on their cards.
+    Sessionless,
+}
 
 /// `[directory]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +38,8 @@ pub struct DirectorySection {
     pub servers: Vec<String>,
     /// Networks in which addresses of such peers may be. They lead into the tunnel.
     pub allowed_ips: Vec<IpNet>,
+    /// How keys for such peers are made.
+    pub keying: DirectoryKeying,
     /// How old the newest revocation list may be for new peers to be taken.
     pub max_stale: Duration,
     /// Such peers at most.
@@ -51,10 +62,14 @@ pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
     allowed_ips.sort_unstable();
     allowed_ips.dedup();
     let [least, most] = MAX_STALE_RANGE;
+    let keyings = [DirectoryKeying::Session, DirectoryKeying::Sessionless];
     let max_peers = section.integer("max_peers", 1..=MOST_PEERS).unwrap_or(MAX_PEERS);
     Some(DirectorySection {
         servers: servers.into_iter().map(|server| server.value).collect(),
         allowed_ips,
+        keying: section
+            .choice("keying", &["session", "sessionless"], &keyings)
+            .unwrap_or(DirectoryKeying::Session),
         max_stale: span(section, "max_stale", least, most, ["1m", "365d"]).unwrap_or(MAX_STALE),
         max_peers: usize::try_from(max_peers).unwrap_or(usize::MAX),
         authority: authority?.value,
@@ -83,10 +98,14 @@ mod tests {
     fn what_it_says_and_what_it_leaves_out() {
         let read = parse("peers = \"directory\"\n", &section()).unwrap().directory.unwrap();
         assert_eq!((read.max_stale, read.max_peers), (MAX_STALE, 1000));
-        assert_eq!(read.servers, ["192.0.2.1:7707"]);
-        let more = format!("{}max_stale = \"1h\"\nmax_peers = 5\n", section());
+        assert_eq!(
+            (read.servers, read.keying),
+            (vec!["192.0.2.1:7707".to_owned()], DirectoryKeying::Session)
+        );
+        let more = format!("{}max_stale = \"1h\"\nmax_peers = 5\nkeying = \"sessionless\"\n", section());
         let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
         assert_eq!((read.max_stale, read.max_peers), (Duration::from_secs(3600), 5));
+        assert_eq!(read.keying, DirectoryKeying::Sessionless);
     }
 
     #[test]

@@ -17,12 +17,16 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ipnet::IpNet;
+use strait_ipsec::ReturnPath;
 use strait_keying::directory::Certificate;
+use strait_keying::sessionless::EpochLength;
 use strait_keying::{PublicKey, RepairMode};
 use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
-use crate::config::{Config, DirectorySection, PeerKeys, PeerPayloads, PeerSection};
+use crate::config::{
+    Config, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection, SessionlessSection,
+};
 use crate::path_memory::state_folder;
 use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, fork, watched};
@@ -82,6 +86,9 @@ impl DirectoryProcess {
                     ..DirectoryReport::default()
                 },
                 refused: 0,
+                events: None,
+                has_ended: false,
+                has_more: false,
             })
         };
         begin().map(Some).map_err(StartError::Runtime)
@@ -104,12 +111,22 @@ pub(super) struct DirectoryPeers {
     report: DirectoryReport,
     /// Certificates with networks that the configuration does not allow.
     refused: u64,
+    events: Option<AsyncFd<OwnedFd>>,
+    has_ended: bool,
+    /// Whether more may be there to be taken.
+    has_more: bool,
 }
 
 impl DirectoryPeers {
-    /// Where a runtime hears of news.
-    pub(super) fn events(&self) -> io::Result<AsyncFd<OwnedFd>> {
-        watched(self.channel.as_fd().try_clone_to_owned()?)
+    /// Where a runtime hears of news, until the process is gone.
+    fn events(&mut self) -> Option<&AsyncFd<OwnedFd>> {
+        if self.events.is_none() && !self.has_ended {
+            let events = self.channel.as_fd().try_clone_to_owned().and_then(watched);
+            self.events =
+                events.inspect_err(|error| tracing::error!("the directory is not heard: {error}")).ok();
+            self.has_ended = self.events.is_none();
+        }
+        self.events.as_ref()
     }
 
     /// How things are.
@@ -144,10 +161,14 @@ impl DirectoryPeers {
     /// Takes what the process says; whether peers may be others now.
     fn hear(&mut self, own: Option<PublicKey>) -> io::Result<bool> {
         let mut changed = false;
+        self.has_more = true;
         for _ in 0..BURST {
             let text = match self.channel.receive_now() {
                 Ok((text, _)) => text,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.has_more = false;
+                    break;
+                }
                 Err(error) => return Err(error),
             };
             match serde_json::from_slice(&text) {
@@ -173,7 +194,7 @@ impl DirectoryPeers {
         if Some(*certificate.key()) == own {
             return false;
         }
-        let peer = peer_of(&certificate);
+        let peer = peer_of(&certificate, self.section.keying);
         let limits = &self.section.allowed_ips;
         let outside = peer.allowed_ips.iter().filter(|net| !limits.iter().any(|limit| limit.contains(*net)));
         let outside: Vec<String> = outside.map(ToString::to_string).collect();
@@ -194,7 +215,7 @@ impl DirectoryPeers {
 }
 
 /// The peer that a certificate makes.
-fn peer_of(certificate: &Certificate) -> PeerSection {
+fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> PeerSection {
     let terms = certificate.terms();
     PeerSection {
         name: terms.name.as_str().to_owned(),
@@ -210,13 +231,26 @@ fn peer_of(certificate: &Certificate) -> PeerSection {
         kerberos: None,
         broker: false,
         via: None,
+        sessionless: match keying {
+            DirectoryKeying::Session => None,
+            DirectoryKeying::Sessionless => Some(Box::new(SessionlessSection {
+                path: ReturnPath::Answers,
+                epoch: EpochLength::default(),
+                pin: false,
+                card: Some(certificate.card().clone()),
+            })),
+        },
         line: 0,
     }
 }
 
 /// Waits until the process that follows a directory says something; for ever where there is none.
-pub(super) async fn told(events: Option<&AsyncFd<OwnedFd>>) {
-    let Some(events) = events else { return std::future::pending().await };
+pub(super) async fn told(directory: Option<&mut DirectoryPeers>) {
+    let Some(directory) = directory else { return std::future::pending().await };
+    if directory.has_more {
+        return;
+    }
+    let Some(events) = directory.events() else { return std::future::pending().await };
     if let Ok(mut ready) = events.readable().await {
         ready.clear_ready();
     }
@@ -224,19 +258,15 @@ pub(super) async fn told(events: Option<&AsyncFd<OwnedFd>>) {
 
 impl Daemon {
     /// Takes news of the directory. If its process is gone, peers stay as they are.
-    pub(super) fn hear_directory(&mut self) -> bool {
+    pub(super) fn hear_directory(&mut self) {
         let own = self.own_key();
-        let Some(directory) = &mut self.directory else { return false };
-        let heard = directory.hear(own);
-        match heard {
-            Ok(false) => true,
-            Ok(true) => {
-                self.use_directory();
-                true
-            }
+        let Some(directory) = &mut self.directory else { return };
+        match directory.hear(own) {
+            Ok(false) => {}
+            Ok(true) => self.use_directory(),
             Err(error) => {
+                (directory.events, directory.has_ended, directory.has_more) = (None, true, false);
                 tracing::error!("no directory is followed any more: {error}; its peers stay as they are");
-                false
             }
         }
     }

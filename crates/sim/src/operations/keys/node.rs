@@ -104,6 +104,8 @@ impl KeyNode {
                 Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.event(&event)?,
                 Action::DangerKey(key) => self.key(&key)?,
+                // No peer of this driver is without sessions.
+                Action::PersistMark(..) => {}
                 Action::Unlisted(peer, _) => hold(false, || format!("an unlisted peer {}", peer.0))?,
             }
         }
@@ -166,7 +168,10 @@ impl KeyNode {
             | inbound::Order::Policies(_)
             | inbound::Order::Known(_)
             | inbound::Order::Streams(_)
-            | inbound::Order::Gate(_) => Ok(()),
+            | inbound::Order::Gate(_)
+            // No peer of this driver is without sessions.
+            | inbound::Order::Again(_)
+            | inbound::Order::WithdrawKeyed(..) => Ok(()),
         }
     }
 
