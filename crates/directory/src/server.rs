@@ -198,6 +198,21 @@ impl Connection {
         }
     }
 
+    /// Tells of all certificates, some at a time.
+    async fn tell_all(&mut self) -> io::Result<()> {
+        let mut last: Option<Vec<u8>> = None;
+        loop {
+            let store = Arc::clone(&self.keeper.store);
+            let page = spawn_blocking(move || store.page(last.as_deref(), PAGE, now())).await?;
+            let Some((page, end)) = page.map_err(io::Error::other)? else { return Ok(()) };
+            let bytes: Vec<u8> =
+                page.iter().flat_map(|one| Answer::Certificate(one.as_ref().into()).to_bytes()).collect();
+            self.pay(budget::cost(bytes.len())).await;
+            self.write(&bytes).await?;
+            last = Some(end);
+        }
+    }
+
     /// Tells all there is, then what is new, until the client is gone or too slow.
     async fn watch(&mut self, certificates: bool) -> io::Result<()> {
         // Before anything is read, so that nothing falls between.
@@ -205,16 +220,8 @@ impl Connection {
         if let Some((_, list)) = self.keeper.store.list() {
             self.answer(&Answer::List(list.as_ref().into())).await?;
         }
-        let mut last: Option<Vec<u8>> = None;
-        while certificates {
-            let store = Arc::clone(&self.keeper.store);
-            let page = spawn_blocking(move || store.page(last.as_deref(), PAGE, now())).await?;
-            let Some((page, end)) = page.map_err(io::Error::other)? else { break };
-            let bytes: Vec<u8> =
-                page.iter().flat_map(|one| Answer::Certificate(one.as_ref().into()).to_bytes()).collect();
-            self.pay(budget::cost(bytes.len())).await;
-            self.write(&bytes).await?;
-            last = Some(end);
+        if certificates {
+            self.tell_all().await?;
         }
         self.answer(&Answer::NoNews).await?;
         loop {

@@ -331,9 +331,7 @@ impl Daemon {
                 },
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
-                    SignalAction::Reload => {
-                        self.read_again();
-                    }
+                    SignalAction::Reload => drop(self.read_again()),
                 },
             }
         };

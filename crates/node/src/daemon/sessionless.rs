@@ -75,6 +75,18 @@ impl Daemon {
         Ok(())
     }
 
+    /// Begins with the peers of the file.
+    pub(super) fn start_sessionless(&mut self) -> Result<(), StarterError> {
+        let config = self.config.clone();
+        self.begin_sessionless(&config)?;
+        for peer in &config.peers {
+            if let Some(section) = &peer.sessionless {
+                self.enter_sessionless(peer, section);
+            }
+        }
+        Ok(())
+    }
+
     /// Tells the key manager of a peer, or what changed of it.
     pub(super) fn enter_sessionless(&mut self, peer: &PeerSection, section: &SessionlessSection) {
         let spec = self.roster.enter(peer);

@@ -91,15 +91,13 @@ pub(super) fn start(
     let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
-    let keys = sessionless::node_keys(&secrets.0);
-    let keys = SessionlessKeys::new(keys, seed().map_err(StartError::Runtime)?);
+    let keys = SessionlessKeys::new(sessionless::node_keys(&secrets.0), seed().map_err(StartError::Runtime)?);
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
-    let lifetime = config.session.lifetime.soft;
-    let streams = StreamSettings { base: clock.base(), lifetime };
+    let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
     let mut daemon = Daemon {
@@ -131,16 +129,8 @@ pub(super) fn start(
         streams,
         directory,
     };
-    for entry in entries {
-        daemon.add_manual(entry);
-    }
-    let config = daemon.config.clone();
-    daemon.begin_sessionless(&config)?;
-    for peer in &config.peers {
-        if let Some(section) = &peer.sessionless {
-            daemon.enter_sessionless(peer, section);
-        }
-    }
+    entries.into_iter().for_each(|entry| daemon.add_manual(entry));
+    daemon.start_sessionless()?;
     Ok(StartedDaemon { daemon, local, shared, metrics })
 }
 
