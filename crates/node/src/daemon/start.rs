@@ -94,7 +94,6 @@ pub(super) fn start(
     let keys = SessionlessKeys::new(sessionless::node_keys(&secrets.0), seed().map_err(StartError::Runtime)?);
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
-    let rules = Arc::new(config.rules.clone());
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
@@ -102,6 +101,7 @@ pub(super) fn start(
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
     let mut daemon = Daemon {
         path: path.to_owned(),
+        rules: Arc::new(config.rules.clone()),
         config,
         plan,
         clock,
@@ -112,7 +112,6 @@ pub(super) fn start(
         sessionless: keys,
         manual: ManualPeers::default(),
         roster,
-        rules,
         counters,
         threads,
         key_log,
