@@ -62,7 +62,10 @@ fn what_others_write_to_etcd_is_taken_only_if_it_is_signed_and_newer() {
     let put = |key: &str, value: &[u8]| {
         let body = format!("{{\"key\":\"{}\",\"value\":\"{}\"}}", base64(key.as_bytes()), base64(value));
         let url = format!("{}/v3/kv/put", etcd.url());
-        let done = std::process::Command::new("curl").args(["-sf", "-o", "/dev/null", "-d", &body, &url]).status().unwrap();
+        let done = std::process::Command::new("curl")
+            .args(["-sf", "-o", "/dev/null", "-d", &body, &url])
+            .status()
+            .unwrap();
         assert!(done.success());
     };
     put("/strait/list", list(4, &[2]).as_bytes());

@@ -190,7 +190,8 @@ impl Plan {
         };
         if node.forward.peers {
             let told = config.directory.iter().flat_map(|directory| &directory.allowed_ips);
-            let networks = config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&node.address).chain(told);
+            let networks =
+                config.peers.iter().flat_map(|peer| &peer.allowed_ips).chain(&node.address).chain(told);
             plan.hub = networks.map(RouteFamily::of).collect();
         }
         let written = config.peers.iter().filter_map(|peer| peer.endpoint.as_ref()?.ip());
