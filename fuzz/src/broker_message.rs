@@ -3,7 +3,8 @@
 use std::fmt::Debug;
 use std::io::{self, Read};
 
-use strait_transfer::broker::message::{BrokerAnswer, BrokerReader, BrokerRequest, WireMessage, frame};
+use strait_transfer::broker::message::{BrokerAnswer, BrokerRequest};
+use strait_transfer::message::{MessageReader, WireMessage, frame};
 
 /// A type and a body, and a stream of messages, of each side.
 pub fn check(data: &[u8]) {
@@ -31,7 +32,7 @@ fn side<M: WireMessage + Debug + PartialEq>(data: &[u8]) {
 
 /// The messages of a stream that gives so many bytes at once, and why it ended.
 fn taken<M: WireMessage>(data: &[u8], step: usize) -> (Vec<M>, Option<io::ErrorKind>) {
-    let mut reader = BrokerReader::new(Steps { data, step });
+    let mut reader = MessageReader::new(Steps { data, step });
     let mut messages = Vec::new();
     loop {
         match reader.next_message() {

@@ -62,6 +62,8 @@ pub(crate) const READ_LEAST: usize = 32 << 10;
 pub struct Engine {
     pub(crate) store: Store,
     pub(crate) spool: Spool,
+    /// Whether a file of the spool becomes a piece of the store by its name.
+    pub(crate) adopts: bool,
     pub(crate) audit: Audit,
     pub(crate) limits: Limits,
     pub(crate) buffers: Buffers,
@@ -103,8 +105,10 @@ impl Engine {
         limits: Limits,
         status: PathBuf,
     ) -> Arc<Engine> {
+        let adopts = store.adopts(spool.folder());
         Arc::new(Engine {
             store,
+            adopts,
             spool,
             audit,
             limits,

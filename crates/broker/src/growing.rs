@@ -1,7 +1,8 @@
 //! Bytes that a client sends, until they are whole: a piece of contents, or a manifest.
 //!
-//! The first 64 KiB are in memory of their own. A piece that goes on then gets one of the [buffers](crate::buffers) for whole pieces, if one
-//! is free and as long as it fills quickly; else it is in the [spool](crate::spool), as a manifest is.
+//! The first 64 KiB are in memory of their own. A piece that goes on is then in the [spool](crate::spool), as a manifest is. Where the store
+//! cannot adopt that file, the piece gets one of the [buffers](crate::buffers) for whole pieces before, if one is free and as long as it fills
+//! quickly.
 
 use std::io;
 use std::time::Duration;
@@ -152,7 +153,7 @@ impl Growing {
 
     /// Gets a buffer for a whole piece, or a file.
     async fn enlarge(&mut self, engine: &Engine) -> io::Result<()> {
-        let buffer = if self.piece.is_some() { engine.buffers.try_take() } else { None };
+        let buffer = if self.piece.is_some() && !engine.adopts { engine.buffers.try_take() } else { None };
         match (buffer, &self.room) {
             (Some(mut buffer), Room::Small(bytes)) => {
                 if let Some(room) = buffer.room().get_mut(..bytes.len()) {
@@ -198,6 +199,22 @@ impl Growing {
         };
         self.room = Room::Whole(bytes.clone());
         Some(bytes)
+    }
+
+    /// Writes what is gathered for the spool, if it is there.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        if let Room::File(file) = &mut self.room { file.flush().await } else { Ok(()) }
+    }
+
+    /// The file of the spool, with all of it; itself, if it is in memory.
+    pub(crate) async fn into_file(self) -> io::Result<Result<SpoolFile, Growing>> {
+        match self.room {
+            Room::File(mut file) => {
+                file.flush().await?;
+                Ok(Ok(file))
+            }
+            room => Ok(Err(Growing { room, ..self })),
+        }
     }
 
     /// What is put into the store, and the file to remove then.

@@ -63,6 +63,12 @@ impl Spool {
         Ok(Spool { folder: this.into(), numbers: Arc::default() })
     }
 
+    /// Where its files are.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     fn place(&self, object: &ObjectName, number: u64) -> PathBuf {
         self.folder.join(format!("{}-{}-{number:012}", hex(&object.sender), object.id))
     }
@@ -74,7 +80,12 @@ impl Spool {
     pub async fn begin(&self, object: &ObjectName, number: u64) -> io::Result<SpoolFile> {
         let path = self.place(object, number);
         blocking(move || {
-            let file = options().truncate(true).open(&path)?;
+            // What is there may be a piece of the store as well, since a kill: it is not to be written to.
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let file = options().create_new(true).open(&path)?;
             Ok(SpoolFile { file: Arc::new(file), path: Some(path), written: 0, tail: Vec::new() })
         })
         .await
@@ -150,6 +161,12 @@ impl Spool {
 }
 
 impl SpoolFile {
+    /// The file and where it is; nothing for one without a name. All of it was written.
+    #[must_use]
+    pub fn named(&self) -> Option<(Arc<File>, &Path)> {
+        self.path.as_deref().map(|path| (Arc::clone(&self.file), path))
+    }
+
     /// Bytes of it.
     #[must_use]
     pub fn len(&self) -> u64 {

@@ -3,6 +3,7 @@
 //! What fails for a while (500, 503, no answer, a lost connection) is tried again with growing pauses, until [`Patience::total`] is
 //! over; then it is a [`StoreFault`]. A put is create-only: of two brokers that put one name, one makes it and the other compares.
 
+mod adopt;
 mod open;
 
 use std::error::Error as _;

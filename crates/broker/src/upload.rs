@@ -129,17 +129,22 @@ impl Upload {
         }
         let stored = held::stored(engine, &self.asked.name).await.map_err(|fault| refusal(&fault))?;
         (self.stored, self.was_there) = (stored, stored > 0);
-        let number = stored / PIECE;
-        self.part = Growing::piece(self.asked.name, number);
-        if stored.is_multiple_of(PIECE) {
-            let file = engine.spool.resume(&self.asked.name, number).await;
-            if let Some(file) =
-                file.map_err(|error| spool_refusal(&error))?.filter(|file| file.len() <= PIECE)
-            {
-                self.part = Growing::resumed(self.asked.name, number, file);
+        loop {
+            let number = self.stored / PIECE;
+            self.part = Growing::piece(self.asked.name, number);
+            if !self.stored.is_multiple_of(PIECE) {
+                return Ok(());
             }
+            let file = engine.spool.resume(&self.asked.name, number).await;
+            let file = file.map_err(|error| spool_refusal(&error))?;
+            let Some(file) = file.filter(|file| file.len() <= PIECE) else { return Ok(()) };
+            self.part = Growing::resumed(self.asked.name, number, file);
+            if self.part.len() < PIECE {
+                return Ok(());
+            }
+            // A kill found it on its way to the store, and the spool may have the beginning of the next one, too.
+            self.put_piece(engine).await?;
         }
-        Ok(())
     }
 
     /// Takes bytes that the client says now.

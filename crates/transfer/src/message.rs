@@ -19,7 +19,7 @@ pub use entry::{EntryKind, EntryMessage, KeptVersion};
 pub use fault::{FaultReason, FileFault};
 pub use fields::MessageFault;
 pub use greeting::{Asked, Hello, TransferOptions};
-pub use stream::{MessageReader, frame};
+pub use stream::{MessageReader, WireMessage, frame, length};
 pub use want::HowWanted;
 
 /// Bytes of a file in one message at most (1 MiB, as a unit's raw length).

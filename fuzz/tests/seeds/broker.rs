@@ -4,9 +4,10 @@ use strait_keying::PublicKey;
 use strait_transfer::TransferId;
 use strait_transfer::broker::message::{
     BrokerAnswer, BrokerFault, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, ObjectName,
-    ObjectPart, WireMessage, frame,
+    ObjectPart,
 };
 use strait_transfer::broker::places::{self, LetterName};
+use strait_transfer::message::{WireMessage, frame};
 
 use super::Seed;
 

@@ -1,6 +1,6 @@
 //! Many clients at once, of which half are killed: what was acknowledged is there, whole.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -55,6 +55,12 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     // Those that were killed go on.
     let mut again: Vec<PostClient> = clients.into_iter().filter(|client| !client.is_acknowledged()).collect();
     PostClient::put_all(&post, &mut again, false, TRANSFER)?;
+    let mut reasons = BTreeMap::<String, usize>::new();
+    for client in again.iter().filter(|client| !client.is_acknowledged()) {
+        *reasons.entry(client.said().lines().next_back().unwrap_or_default().to_owned()).or_default() += 1;
+    }
+    let reasons = reasons.iter().map(|(said, count)| format!("{count} that did not go on: {said}"));
+    section.notes.extend(reasons);
     let unfinished = again.iter().filter(|client| !client.is_acknowledged()).count();
     section.judge("killed clients that do not go on", one(unfinished as f64), NONE);
     section.row("broker, processor s", [one(processor(broker.pid()) - before)]);

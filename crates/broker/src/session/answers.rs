@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use strait_transfer::broker::message::{BrokerAnswer, WireMessage, frame};
+use strait_transfer::broker::message::BrokerAnswer;
+use strait_transfer::message::{WireMessage, frame};
 use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};

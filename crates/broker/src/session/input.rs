@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use strait_transfer::broker::message::{BrokerRequest, MAX_DATA, WireMessage, length};
-use strait_transfer::message::MessageFault;
+use strait_transfer::broker::message::{BrokerRequest, MAX_DATA};
+use strait_transfer::message::{MessageFault, WireMessage, length};
 use tokio::io::{AsyncReadExt, BufReader};
 use tokio::net::unix::OwnedReadHalf;
 use tokio::sync::{Notify, watch};
@@ -129,7 +129,7 @@ impl Input {
             };
             *place = self.byte().await?;
             had += 1;
-            let known = length(head.get(..had).unwrap_or_default());
+            let known = length::<BrokerRequest>(head.get(..had).unwrap_or_default());
             if let Some(length) = known.map_err(InputEnd::Malformed)? {
                 break length;
             }

@@ -106,7 +106,7 @@ async fn whole(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Resu
     // A piece is put when the one before it is known to be this object's.
     upload.settle().await?;
     if upload.part.len() > 0 {
-        upload.send_last(engine).await?;
+        upload.put_piece(engine).await?;
     }
     let manifest = upload.manifest.len() * upload.asked.receivers.len() as u64;
     upload.take_quota(engine, manifest)

@@ -1,5 +1,6 @@
 //! How pieces go to the store: the next one comes while the last is put.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -39,6 +40,8 @@ impl Upload {
         self.settle().await?;
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
         self.take_quota(engine, length)?;
+        // All of it is in the spool before bytes of the next are taken.
+        self.part.flush().await.map_err(|error| spool_refusal(&error))?;
         let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
         let copy = part.share();
         let (id, stored) = (name.id, self.stored + length);
@@ -70,8 +73,8 @@ impl Upload {
         Ok(())
     }
 
-    /// Puts the last piece, which is shorter than others.
-    pub(super) async fn send_last(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
+    /// Puts the piece as it is, and waits for it: the last one, which is shorter than others.
+    pub(super) async fn put_piece(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
         self.take_quota(engine, length)?;
         let part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
@@ -120,13 +123,19 @@ async fn put_piece(
     number: u64,
     part: Growing,
 ) -> Result<Made, StoreFault> {
-    let payload = part.payload(engine).await.map_err(|error| {
+    let spool = |error: io::Error| {
         let fault = spool_refusal(&error);
         if fault.kind == FaultKind::Full { StoreFault::Full } else { StoreFault::Failed(error.to_string()) }
-    });
-    let (payload, file) = payload?;
-    let bytes = payload.content_length() as u64;
-    let made = engine.store.create(&names::piece(name, number), payload).await?;
+    };
+    let (path, bytes) = (names::piece(name, number), part.len());
+    let adopted = if engine.adopts { part.into_file().await.map_err(spool)? } else { Err(part) };
+    let (made, file) = match adopted {
+        Ok(file) => (engine.store.adopt(&file, &path).await?, Some(file)),
+        Err(part) => {
+            let (payload, file) = part.payload(engine).await.map_err(spool)?;
+            (engine.store.create(&path, payload).await?, file)
+        }
+    };
     if made == Made::Same {
         engine.usage.subtract(Side::Sent, &name.sender, bytes);
         engine.usage.count(0, -i128::from(bytes));

@@ -9,9 +9,9 @@ use strait_broker::engine::Client;
 use strait_keying::PublicKey;
 use strait_transfer::TransferId;
 use strait_transfer::broker::message::{
-    BrokerAnswer, BrokerReader, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, MAX_DATA,
-    ObjectName, ObjectPart, frame,
+    BrokerAnswer, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, MAX_DATA, ObjectName, ObjectPart,
 };
+use strait_transfer::message::{MessageReader, frame};
 
 /// How long an answer may take: a machine with much else to do.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -49,7 +49,7 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
 
 pub(crate) struct TestClient {
     stream: UnixStream,
-    reader: BrokerReader<BufReader<UnixStream>>,
+    reader: MessageReader<BufReader<UnixStream>>,
 }
 
 /// What an upload says beside its contents.
@@ -87,7 +87,7 @@ impl TestClient {
     pub(crate) fn new(stream: UnixStream) -> TestClient {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_write_timeout(Some(PATIENCE)).unwrap();
-        let reader = BrokerReader::new(BufReader::new(stream.try_clone().unwrap()));
+        let reader = MessageReader::new(BufReader::new(stream.try_clone().unwrap()));
         TestClient { stream, reader }
     }
 

@@ -1,9 +1,11 @@
 //! Brokers that are killed, and stores that fail: nothing that was acknowledged is lost, nothing is acknowledged that is not there.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use strait_broker::engine::Limits;
+use strait_broker::names::hex;
 use strait_testbed::Workdir;
 use strait_transfer::broker::message::{BrokerAnswer, BrokerRequest, FaultKind, LetterBox, ObjectName};
 
@@ -60,6 +62,43 @@ fn a_kill_loses_less_than_a_piece_and_nothing_that_was_acknowledged() {
     broker.kill();
     let broker = start(&dir, &kind);
     broker.client(2).assert_has(1, &object);
+}
+
+#[test]
+fn a_kill_between_the_two_names_of_a_piece_harms_neither() {
+    let dir = Workdir::create().unwrap();
+    let kind = Kind::Folder(dir.path().join("store"));
+    let object = Object::new(1, &[2], 2 * PIECE + 9);
+    let broker = start(&dir, &kind);
+    let mut client = broker.client(1);
+    client.begin(&object);
+    client.data(&object, 0, PIECE);
+    while !matches!(client.hear(), BrokerAnswer::Held { stored, .. } if stored == PIECE as u64) {}
+    broker.kill();
+    // As if the kill had come before the name in the spool was removed.
+    let piece =
+        files(&dir.path().join("store")).into_iter().find(|path| path.ends_with("000000000000")).unwrap();
+    let boot = files(&dir.path().join("spool")).into_iter().find(|path| path.is_dir()).unwrap();
+    let name = boot.join(format!("{}-{}-{:012}", hex(&key(1)), object.id, 0));
+    let _ = std::fs::remove_file(&name);
+    std::fs::hard_link(&piece, &name).unwrap();
+    let broker = start(&dir, &kind);
+    // From its beginning, without a look at what is there, and not to its end.
+    let mut client = broker.client(1);
+    let bytes = object.contents[..200_000].to_vec();
+    client.say(&[object.put(), BrokerRequest::Data { at: 0, bytes }]);
+    client.finish();
+    assert_eq!(std::fs::metadata(&piece).unwrap().len(), PIECE as u64);
+    broker.client(1).store(&object);
+    broker.client(2).assert_has(1, &object);
+}
+
+/// All that is below a folder.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let inside = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    inside
+        .flat_map(|path| if path.is_dir() { [files(&path), vec![path]].concat() } else { vec![path] })
+        .collect()
 }
 
 #[test]

@@ -5,15 +5,14 @@
 //! before it begins the next one, as long as it knows where to begin. Answers to uploads name the object and come in any order;
 //! answers to [`BrokerRequest::List`] and [`BrokerRequest::Read`] come in the order of the questions.
 
-mod stream;
 mod text;
 
 use strait_keying::PublicKey;
 
 use crate::TransferId;
+use crate::message::WireMessage;
 use crate::message::fields::{BodyReader, MessageFault, put_number, put_string};
 
-pub use stream::{BrokerReader, WireMessage, frame, frame_data, length};
 pub use text::{BrokerFault, FaultKind};
 
 /// Bytes of an object in one message at most: a quarter of what a stream has on the way at 10 Mbit/s and 600 ms.
@@ -289,7 +288,18 @@ impl Letter {
     }
 }
 
+/// Appends what stands before the bytes of a [`BrokerRequest::Data`] of `len` bytes, at most [`MAX_DATA`].
+pub fn frame_data(at: u64, len: usize, out: &mut Vec<u8>) {
+    let mut number = Vec::new();
+    put_number(&mut number, at);
+    out.push(DATA);
+    put_number(out, (number.len() + len) as u64);
+    out.append(&mut number);
+}
+
 impl WireMessage for BrokerRequest {
+    const MAX_BODY: usize = MAX_BODY;
+
     fn kind(&self) -> u8 {
         match self {
             BrokerRequest::Put { .. } => 0x01,
@@ -379,6 +389,8 @@ impl WireMessage for BrokerRequest {
 }
 
 impl WireMessage for BrokerAnswer {
+    const MAX_BODY: usize = MAX_BODY;
+
     fn kind(&self) -> u8 {
         match self {
             BrokerAnswer::Welcome { .. } => 0x41,

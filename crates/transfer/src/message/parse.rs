@@ -3,23 +3,17 @@
 use super::fields::{BodyReader, MessageFault, checked_path};
 use super::{EntryMessage, FileFault, FileMessage, Hello, HowWanted, MAX_DATA, MAX_PATH};
 
-impl FileMessage {
-    /// Reads a message from its type and its whole body.
-    ///
-    /// # Errors
-    ///
-    /// If it is not one that [`FileMessage::emit`] writes.
-    pub fn parse(kind: u8, body: &[u8]) -> Result<FileMessage, MessageFault> {
-        let mut body = BodyReader::new(body);
-        let message = match kind {
-            0x01..=0x03 | 0x30 | 0x31 => greeting(kind, &mut body),
-            0x10..=0x1f => from_sender(kind, &mut body),
-            0x20..=0x2f => from_receiver(kind, &mut body),
-            _ => Err(MessageFault::Unknown),
-        }?;
-        body.end()?;
-        Ok(message)
-    }
+/// Reads a message from its type and its whole body.
+pub(super) fn parse(kind: u8, body: &[u8]) -> Result<FileMessage, MessageFault> {
+    let mut body = BodyReader::new(body);
+    let message = match kind {
+        0x01..=0x03 | 0x30 | 0x31 => greeting(kind, &mut body),
+        0x10..=0x1f => from_sender(kind, &mut body),
+        0x20..=0x2f => from_receiver(kind, &mut body),
+        _ => Err(MessageFault::Unknown),
+    }?;
+    body.end()?;
+    Ok(message)
 }
 
 fn greeting(kind: u8, body: &mut BodyReader<'_>) -> Result<FileMessage, MessageFault> {

@@ -203,9 +203,9 @@ proptest! {
 
     #[test]
     fn a_stream_of_messages_reads_in_order_and_every_cut_ends_it(messages in vec(any_message(), 1..5)) {
-        let (mut stream, mut scratch, mut ends) = (Vec::new(), Vec::new(), vec![0]);
+        let (mut stream, mut ends) = (Vec::new(), vec![0]);
         for message in &messages {
-            frame(message, &mut stream, &mut scratch);
+            frame(message, &mut stream);
             ends.push(stream.len());
         }
         for cut in 0..=stream.len() {
@@ -214,7 +214,7 @@ proptest! {
             for message in &messages[..whole] {
                 prop_assert_eq!(reader.next_message().unwrap(), Some(message.clone()));
             }
-            let last = reader.next_message();
+            let last = reader.next_message::<FileMessage>();
             if ends.contains(&cut) {
                 prop_assert_eq!(last.unwrap(), None);
             } else {
@@ -228,7 +228,7 @@ proptest! {
 fn a_length_beyond_the_bound_is_refused_before_its_body_is_read() {
     // 2^21 - 1.
     let mut reader = MessageReader::new(&[0x12, 0xff, 0xff, 0x7f][..]);
-    let error = reader.next_message().unwrap_err();
+    let error = reader.next_message::<FileMessage>().unwrap_err();
     assert_eq!(error.to_string(), MessageFault::Bound.to_string());
 }
 

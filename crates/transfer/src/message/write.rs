@@ -1,12 +1,12 @@
 //! Messages into bytes.
 
-use super::FileMessage;
-use super::fields::{put_number, put_ordered, put_string};
+use super::fields::{MessageFault, put_number, put_ordered, put_string};
+use super::{FileMessage, MAX_BODY, WireMessage, parse};
 
-impl FileMessage {
-    /// The type of the message on the wire.
-    #[must_use]
-    pub fn kind(&self) -> u8 {
+impl WireMessage for FileMessage {
+    const MAX_BODY: usize = MAX_BODY;
+
+    fn kind(&self) -> u8 {
         match self {
             FileMessage::Hello(_) => 0x01,
             FileMessage::Welcome { .. } => 0x02,
@@ -35,8 +35,11 @@ impl FileMessage {
         }
     }
 
-    /// Appends the body.
-    pub fn emit(&self, out: &mut Vec<u8>) {
+    fn parse(kind: u8, body: &[u8]) -> Result<FileMessage, MessageFault> {
+        parse::parse(kind, body)
+    }
+
+    fn emit(&self, out: &mut Vec<u8>) {
         match self {
             FileMessage::Hello(hello) => hello.put(out),
             FileMessage::Welcome { nonce } => out.extend(nonce),
@@ -56,7 +59,9 @@ impl FileMessage {
             _ => self.emit_content(out),
         }
     }
+}
 
+impl FileMessage {
     /// What a sender tells about a file's content.
     fn emit_content(&self, out: &mut Vec<u8>) {
         match self {

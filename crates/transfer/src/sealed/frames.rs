@@ -148,7 +148,7 @@ impl<W: Write> PieceTaker for FramesOut<W> {
     fn take_piece(&mut self, piece: &[u8]) -> io::Result<()> {
         let frame = self.maker.make(piece, self.level)?;
         self.written += frame.len() as u64;
-        self.inner.write_all(frame)
+        self.inner.write_all(&frame)
     }
 }
 

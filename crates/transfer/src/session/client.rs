@@ -117,8 +117,8 @@ fn greet<R: Read, W: Write>(
 
 /// Writes one message at once.
 pub(super) fn say(writer: &mut impl UnitOut, message: &FileMessage) -> io::Result<()> {
-    let (mut bytes, mut scratch) = (Vec::new(), Vec::new());
-    frame(message, &mut bytes, &mut scratch);
+    let mut bytes = Vec::new();
+    frame(message, &mut bytes);
     writer.context(false)?;
     writer.write_all(&bytes)?;
     writer.flush()

@@ -105,7 +105,7 @@ fn write_with_signs(
     (from, watch): (&Receiver<Vec<Outgoing>>, Watch<'_>),
     sign: Duration,
 ) -> io::Result<()> {
-    let mut mux = Mux { out, control: Vec::new(), data: 0, lowest: None, scratch: Vec::new() };
+    let mut mux = Mux { out, control: Vec::new(), data: 0, lowest: None };
     loop {
         let batch = match from.try_recv() {
             Ok(batch) => batch,
@@ -139,7 +139,6 @@ struct Mux<U> {
     data: usize,
     /// The first entry that is announced in the control that waits: its data must not come before.
     lowest: Option<u64>,
-    scratch: Vec<u8>,
 }
 
 impl<U: UnitOut> Mux<U> {
@@ -151,20 +150,20 @@ impl<U: UnitOut> Mux<U> {
                 }
                 self.data += bytes.len();
                 let mut framed = Vec::with_capacity(bytes.len() + 32);
-                frame(message, &mut framed, &mut self.scratch);
+                frame(message, &mut framed);
                 self.out.context(true)?;
                 self.out.write_all(&framed)
             }
             // Order against data matters for everything that is not only an end: a hole goes where its data go.
             FileMessage::Hole { .. } | FileMessage::Again { .. } => {
-                frame(message, &mut self.control, &mut self.scratch);
+                frame(message, &mut self.control);
                 self.write_control()
             }
             _ => {
                 if let FileMessage::Entry(entry) = message {
                     self.lowest = Some(self.lowest.unwrap_or(entry.index));
                 }
-                frame(message, &mut self.control, &mut self.scratch);
+                frame(message, &mut self.control);
                 if self.control.len() >= CONTROL { self.write_control() } else { Ok(()) }
             }
         }

@@ -270,7 +270,7 @@ fn send_list<W: Write>(
     names: Vec<EntryMessage>,
     mut origin: Option<DiskOrigin>,
 ) -> Result<Tally, TransferError> {
-    let (mut bytes, mut scratch, mut tally) = (Vec::new(), Vec::new(), Tally::default());
+    let (mut bytes, mut tally) = (Vec::new(), Tally::default());
     writer.control()?;
     let more = std::iter::from_fn(|| origin.as_mut().and_then(Origin::next_entry));
     for found in names.into_iter().map(Ok).chain(more) {
@@ -286,7 +286,7 @@ fn send_list<W: Write>(
             }
         };
         bytes.clear();
-        crate::message::frame(&message, &mut bytes, &mut scratch);
+        crate::message::frame(&message, &mut bytes);
         writer.write_all(&bytes)?;
     }
     say(writer, &FileMessage::Finish { entries: tally.whole })?;

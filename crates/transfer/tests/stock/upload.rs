@@ -10,8 +10,9 @@ use std::thread;
 use strait_keying::PrivateKey;
 use strait_transfer::broker::client::BrokerClient;
 use strait_transfer::broker::journal::UploadJournal;
-use strait_transfer::broker::message::{BrokerAnswer, BrokerReader, BrokerRequest, frame};
+use strait_transfer::broker::message::{BrokerAnswer, BrokerRequest};
 use strait_transfer::broker::upload::{UploadMeans, UploadObject, UploadOrder, upload};
+use strait_transfer::message::{MessageReader, frame};
 use strait_transfer::sealed::frames::SizePadding;
 use strait_transfer::sealed::gather::GatheredSource;
 use strait_transfer::source::patterns::Patterns;
@@ -31,7 +32,7 @@ fn serve(stream: &UnixStream, (contents, manifest): (&mut Vec<u8>, &mut Vec<u8>)
         let _ = stream.write_all(&bytes);
     };
     say(&BrokerAnswer::Welcome { now: 0, room: None, largest: u64::MAX, keep: 1 << 30 });
-    let mut reader = BrokerReader::new(BufReader::new(stream));
+    let mut reader = MessageReader::new(BufReader::new(stream));
     let mut current = None;
     while let Ok(Some(request)) = reader.next_message::<BrokerRequest>() {
         match request {

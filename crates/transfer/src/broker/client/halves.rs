@@ -3,7 +3,8 @@
 use std::io::{BufReader, BufWriter, Read, Write};
 
 use super::BrokerError;
-use crate::broker::message::{BrokerAnswer, BrokerReader, BrokerRequest, MAX_DATA, frame, frame_data};
+use crate::broker::message::{BrokerAnswer, BrokerRequest, MAX_DATA, frame_data};
+use crate::message::{MessageReader, frame};
 
 /// Bytes that are read at once.
 const READ: usize = 64 * 1024;
@@ -71,13 +72,13 @@ impl<W: Write> BrokerRequests<W> {
 /// The half that hears.
 #[derive(Debug)]
 pub struct BrokerAnswers<R> {
-    reader: BrokerReader<BufReader<R>>,
+    reader: MessageReader<BufReader<R>>,
 }
 
 impl<R: Read> BrokerAnswers<R> {
     /// Reads from this half of a stream.
     pub fn new(reader: R) -> BrokerAnswers<R> {
-        BrokerAnswers { reader: BrokerReader::new(BufReader::with_capacity(READ, reader)) }
+        BrokerAnswers { reader: MessageReader::new(BufReader::with_capacity(READ, reader)) }
     }
 
     /// The next answer; signs of life are left out.

@@ -4,7 +4,8 @@ use std::io::{self, Read};
 
 use super::*;
 use crate::TransferId;
-use crate::broker::message::{BrokerFault, BrokerReader, FaultKind, MAX_DATA, frame};
+use crate::broker::message::{BrokerFault, FaultKind, MAX_DATA};
+use crate::message::{MessageReader, frame};
 use strait_keying::{PrivateKey, PublicKey};
 
 fn key(number: u8) -> PublicKey {
@@ -26,7 +27,7 @@ fn answers(answers: &[BrokerAnswer]) -> io::Cursor<Vec<u8>> {
 }
 
 fn asked(bytes: &[u8]) -> Vec<BrokerRequest> {
-    let mut reader = BrokerReader::new(bytes);
+    let mut reader = MessageReader::new(bytes);
     std::iter::from_fn(|| reader.next_message().unwrap()).collect()
 }
 

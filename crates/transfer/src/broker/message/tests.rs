@@ -2,6 +2,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
+use crate::message::{MessageReader, frame, length};
 
 fn key() -> impl Strategy<Value = PublicKey> {
     any::<[u8; 32]>().prop_map(PublicKey::from_bytes)
@@ -88,7 +89,7 @@ proptest! {
     fn requests_come_back_as_they_were_written(all in vec(request(), 0..6)) {
         let mut bytes = Vec::new();
         all.iter().for_each(|one| frame(one, &mut bytes));
-        let mut reader = BrokerReader::new(&bytes[..]);
+        let mut reader = MessageReader::new(&bytes[..]);
         for one in all {
             prop_assert_eq!(reader.next_message::<BrokerRequest>().unwrap(), Some(one));
         }
@@ -99,7 +100,7 @@ proptest! {
     fn answers_come_back_as_they_were_written(all in vec(answer(), 0..6)) {
         let mut bytes = Vec::new();
         all.iter().for_each(|one| frame(one, &mut bytes));
-        let mut reader = BrokerReader::new(&bytes[..]);
+        let mut reader = MessageReader::new(&bytes[..]);
         for one in all {
             prop_assert_eq!(reader.next_message::<BrokerAnswer>().unwrap(), Some(one));
         }
@@ -125,7 +126,7 @@ proptest! {
 fn the_largest_messages_fit_and_larger_ones_are_refused() {
     let mut bytes = Vec::new();
     frame(&BrokerRequest::Data { at: u64::MAX / 2, bytes: vec![7; MAX_DATA] }, &mut bytes);
-    assert!(BrokerReader::new(&bytes[..]).next_message::<BrokerRequest>().unwrap().is_some());
+    assert!(MessageReader::new(&bytes[..]).next_message::<BrokerRequest>().unwrap().is_some());
     let letter = Letter {
         object: ObjectName { sender: PublicKey::from_bytes([1; 32]), id: TransferId::from_bytes([2; 16]) },
         receiver: PublicKey::from_bytes([3; 32]),
@@ -137,10 +138,10 @@ fn the_largest_messages_fit_and_larger_ones_are_refused() {
     };
     bytes.clear();
     frame(&BrokerAnswer::Letters(vec![letter; MAX_LETTERS]), &mut bytes);
-    assert!(BrokerReader::new(&bytes[..]).next_message::<BrokerAnswer>().unwrap().is_some());
+    assert!(MessageReader::new(&bytes[..]).next_message::<BrokerAnswer>().unwrap().is_some());
     let long = BrokerRequest::parse(0x03, &vec![0; MAX_DATA + 1]);
     assert_eq!(long, Err(MessageFault::Bound));
-    assert_eq!(length(&[0xff, 0xff, 0x7f]), Err(MessageFault::Bound));
-    assert_eq!(length(&[0x80, 0]), Err(MessageFault::Number));
-    assert_eq!(length(&[0x80, 0x80, 0x80]), Err(MessageFault::Number));
+    assert_eq!(length::<BrokerRequest>(&[0xff, 0xff, 0x7f]), Err(MessageFault::Bound));
+    assert_eq!(length::<BrokerRequest>(&[0x80, 0]), Err(MessageFault::Number));
+    assert_eq!(length::<BrokerRequest>(&[0x80, 0x80, 0x80]), Err(MessageFault::Number));
 }

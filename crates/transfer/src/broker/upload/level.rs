@@ -1,8 +1,8 @@
 //! Which level a frame gets: as high as the link leaves time for.
 //!
-//! Compressing and sending are two stages of a pipeline, so the quickest level is the one whose slower stage is the quickest. While
-//! frames wait for the link, a higher level costs nothing as long as it is ready before they are sent. Frames are independent, so
-//! a change of level costs nothing either.
+//! While frames wait for the link, a higher level costs nothing as long as it is ready before they are sent. What it takes longer, the
+//! link has nothing to send: so the first frame, before which nothing waits, gets a lower level than later ones. Frames are independent,
+//! so a change of level costs nothing either.
 
 use strait_compress::probe;
 
@@ -86,19 +86,11 @@ impl LevelChooser {
         FrameLevel::Zstd(RUNGS[rung].0)
     }
 
-    /// The highest rung that is ready in time; else the quickest of the pipeline.
+    /// The rung with which the link is done with the piece the soonest, while it is busy for `slack` seconds with what waits.
     fn rung(&self, len: usize, rate: f64, slack: f64) -> usize {
-        let pace = |rung: usize| self.due(rung, len).max(self.packed(rung, len) / rate);
-        let best = (0..RUNGS.len()).fold(0, |best, next| if pace(next) < pace(best) { next } else { best });
-        let in_time = |rung: &usize| self.due(*rung, len) <= slack * SLACK;
-        let highest = (best..RUNGS.len()).rev().find(in_time).unwrap_or(best);
-        // Nothing higher that gains nothing.
-        (best..=highest).fold(
-            best,
-            |kept, next| {
-                if self.packed(next, len) < self.packed(kept, len) { next } else { kept }
-            },
-        )
+        let done =
+            |rung: usize| (self.due(rung, len) - slack * SLACK).max(0.0) + self.packed(rung, len) / rate;
+        (0..RUNGS.len()).fold(0, |best, next| if done(next) < done(best) { next } else { best })
     }
 
     /// Seconds that a piece takes.

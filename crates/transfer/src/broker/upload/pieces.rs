@@ -67,9 +67,9 @@ impl PieceSealer<'_> {
         let (begin, len) = (self.packed, u64::from(known.packed_len));
         self.packed += len;
         if self.packed > self.from {
-            let bytes = self.maker.make(piece, known.level)?.to_vec();
+            let bytes = self.maker.make(piece, known.level)?;
             // Another version of the library may make other bytes, which must not come under the same key.
-            if bytes.len() as u64 != len || short(&self.key, &bytes) != known.packed {
+            if bytes.len() as u64 != len || self.packed_hash(known.level, &plain, &bytes) != known.packed {
                 return Err(self.ends(PiecesEnd::Differ));
             }
             let skip = usize::try_from(self.from.saturating_sub(begin)).unwrap_or(usize::MAX);
@@ -92,11 +92,22 @@ impl PieceSealer<'_> {
             packed_len: u32::try_from(frame.len()).map_err(io::Error::other)?,
             level,
             plain,
-            packed: short(&self.key, frame),
+            packed: self.packed_hash(level, &plain, &frame),
         };
-        let bytes = frame.to_vec();
-        self.packed += bytes.len() as u64;
-        self.push(Some(record), bytes, 0)
+        self.packed += frame.len() as u64;
+        self.push(Some(record), frame, 0)
+    }
+
+    /// What the journal has of a frame. One that is stored says no more than its piece.
+    fn packed_hash(&self, level: FrameLevel, plain: &[u8; 32], frame: &[u8]) -> [u8; 16] {
+        match level {
+            FrameLevel::Stored => *plain.first_chunk().unwrap_or(&[0; 16]),
+            // The hash of a piece has this key, too, so one byte stands before these.
+            FrameLevel::Zstd(_) => {
+                let hash = blake3::Hasher::new_keyed(&self.key).update(&[1]).update(frame).finalize();
+                *hash.as_bytes().first_chunk().unwrap_or(&[0; 16])
+            }
+        }
     }
 
     fn push(&self, record: Option<JournalFrame>, bytes: Vec<u8>, skip: usize) -> io::Result<()> {
@@ -140,10 +151,4 @@ impl PieceTaker for PieceSealer<'_> {
 
 fn failed(error: io::Error) -> PiecesEnd {
     PiecesEnd::Failed(UploadError::Journal(error))
-}
-
-/// The hash of a frame's compressed bytes. It has another purpose than that of the piece, so one byte stands before them.
-fn short(key: &[u8; 32], bytes: &[u8]) -> [u8; 16] {
-    let hash = blake3::Hasher::new_keyed(key).update(&[1]).update(bytes).finalize();
-    *hash.as_bytes().first_chunk().unwrap_or(&[0; 16])
 }

@@ -12,7 +12,7 @@ use super::shared::Shared;
 use crate::TransferId;
 use crate::broker::client::{BrokerError, BrokerRequests};
 use crate::broker::message::BrokerRequest;
-use crate::sealed::chunks::ChunkWriter;
+use crate::sealed::chunks::{CHUNK, ChunkWriter, TAG};
 use crate::sealed::frames;
 
 /// How often a client that has nothing to say shows that it is there, as an end of a session for files does.
@@ -121,7 +121,6 @@ impl<W: Write> Out<'_, W> {
         key: &Zeroizing<[u8; 32]>,
         (chunk, from): (u64, u64),
     ) -> Result<(), UploadError> {
-        use crate::sealed::chunks::{CHUNK, TAG};
         object.chunks = Some(ChunkWriter::go_on(Vec::new(), key, chunk));
         object.from = from;
         if chunk == 0 {
@@ -133,14 +132,17 @@ impl<W: Write> Out<'_, W> {
 
     /// Encrypts bytes of frames, and sends the chunks that are full.
     fn plain(&mut self, object: &mut Outgoing, bytes: &[u8]) -> Result<(), UploadError> {
-        let Some(chunks) = &mut object.chunks else { return Ok(()) };
-        chunks.write_all(bytes).map_err(BrokerError::from)?;
-        let sealed = std::mem::take(chunks.get_mut());
-        self.cipher(object, &sealed)?;
-        if let Some(chunks) = &mut object.chunks {
-            // Its memory again.
-            *chunks.get_mut() = sealed;
-            chunks.get_mut().clear();
+        // A chunk is sent while the processor's cache still has it.
+        for part in bytes.chunks(CHUNK) {
+            let Some(chunks) = &mut object.chunks else { return Ok(()) };
+            chunks.write_all(part).map_err(BrokerError::from)?;
+            let sealed = std::mem::take(chunks.get_mut());
+            self.cipher(object, &sealed)?;
+            if let Some(chunks) = &mut object.chunks {
+                // Its memory again.
+                *chunks.get_mut() = sealed;
+                chunks.get_mut().clear();
+            }
         }
         Ok(())
     }

@@ -12,6 +12,9 @@ const MAGIC: u32 = 0xfd2f_b528;
 const DESCRIPTOR: u8 = 0b1010_0000;
 /// Bytes of a block at most (RFC 8878 section 3.1.1.2.4).
 const BLOCK: usize = 128 * 1024;
+/// Bytes before the blocks of a stored piece, and before each of them.
+const STORED_HEAD: usize = 9;
+const BLOCK_HEAD: usize = 3;
 
 /// How a piece becomes a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,51 +48,45 @@ impl FrameLevel {
 /// Makes frames of pieces.
 pub struct FrameMaker {
     codec: CCtx<'static>,
-    frame: Vec<u8>,
+    room: Vec<u8>,
 }
 
 impl FrameMaker {
     /// A maker; it takes as much memory as the highest level that it is asked for, some 20 MiB at 19.
     #[must_use]
     pub fn new() -> FrameMaker {
-        FrameMaker { codec: CCtx::create(), frame: vec![0; zstd_safe::compress_bound(PIECE)] }
+        FrameMaker { codec: CCtx::create(), room: vec![0; zstd_safe::compress_bound(PIECE)] }
     }
 
     /// The frame of a piece of at most [`PIECE`] bytes.
     ///
     /// # Errors
     /// Where the library has no memory.
-    pub fn make(&mut self, piece: &[u8], level: FrameLevel) -> io::Result<&[u8]> {
-        let len = match level {
-            FrameLevel::Stored => self.store(piece)?,
-            FrameLevel::Zstd(level) => {
-                let level = CParameter::CompressionLevel(i32::from(level).clamp(-7, 19));
-                self.codec.set_parameter(level).map_err(failed)?;
-                self.codec.compress2(&mut self.frame[..], piece).map_err(failed)?
-            }
-        };
-        Ok(&self.frame[..len])
+    pub fn make(&mut self, piece: &[u8], level: FrameLevel) -> io::Result<Vec<u8>> {
+        let FrameLevel::Zstd(level) = level else { return stored(piece) };
+        let level = CParameter::CompressionLevel(i32::from(level).clamp(-7, 19));
+        self.codec.set_parameter(level).map_err(failed)?;
+        let len = self.codec.compress2(&mut self.room[..], piece).map_err(failed)?;
+        Ok(self.room[..len].to_vec())
     }
+}
 
-    /// Raw blocks.
-    fn store(&mut self, piece: &[u8]) -> io::Result<usize> {
-        let size = u32::try_from(piece.len()).map_err(io::Error::other)?;
-        self.frame.clear();
-        self.frame.extend(MAGIC.to_le_bytes());
-        self.frame.push(DESCRIPTOR);
-        self.frame.extend(size.to_le_bytes());
-        let count = piece.len().div_ceil(BLOCK).max(1);
-        for number in 0..count {
-            let block = &piece[number * BLOCK..piece.len().min((number + 1) * BLOCK)];
-            // Last block, type 0 (raw), size (RFC 8878 section 3.1.1.2).
-            let head = u32::from(number + 1 == count) | (block.len() as u32) << 3;
-            self.frame.extend(&head.to_le_bytes()[..3]);
-            self.frame.extend(block);
-        }
-        let len = self.frame.len();
-        self.frame.resize(len.max(zstd_safe::compress_bound(PIECE)), 0);
-        Ok(len)
+/// Raw blocks.
+fn stored(piece: &[u8]) -> io::Result<Vec<u8>> {
+    let size = u32::try_from(piece.len()).map_err(io::Error::other)?;
+    let count = piece.len().div_ceil(BLOCK).max(1);
+    let mut frame = Vec::with_capacity(STORED_HEAD + count * BLOCK_HEAD + piece.len());
+    frame.extend(MAGIC.to_le_bytes());
+    frame.push(DESCRIPTOR);
+    frame.extend(size.to_le_bytes());
+    for number in 0..count {
+        let block = &piece[number * BLOCK..piece.len().min((number + 1) * BLOCK)];
+        // Last block, type 0 (raw), size (RFC 8878 section 3.1.1.2).
+        let head = u32::from(number + 1 == count) | (block.len() as u32) << 3;
+        frame.extend(&head.to_le_bytes()[..BLOCK_HEAD]);
+        frame.extend(block);
     }
+    Ok(frame)
 }
 
 impl Default for FrameMaker {
@@ -114,7 +111,7 @@ mod tests {
         let levels = [-7, -1, 1, 3, 9, 19, 1].map(FrameLevel::Zstd);
         for level in [FrameLevel::Stored].into_iter().chain(levels).chain([FrameLevel::Stored]) {
             for plain in [&text[..], &noise, &text[..BLOCK], &text[..BLOCK + 1], &text[..1], &[]] {
-                let frame = used.make(plain, level).unwrap().to_vec();
+                let frame = used.make(plain, level).unwrap();
                 assert_eq!(frame, FrameMaker::new().make(plain, level).unwrap(), "{level:?}");
                 assert_eq!(zstd_safe::find_frame_compressed_size(&frame), Ok(frame.len()));
                 let size = zstd_safe::get_frame_content_size(&frame).unwrap();

@@ -11,9 +11,9 @@ use strait_keying::PublicKey;
 use crate::TransferId;
 use crate::broker::client::{BrokerClient, BrokerError};
 use crate::broker::message::{
-    BrokerAnswer, BrokerReader, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, ObjectName,
-    ObjectPart, frame,
+    BrokerAnswer, BrokerRequest, FaultKind, Letter, LetterBox, LetterKind, ObjectName, ObjectPart,
 };
+use crate::message::{MessageReader, frame};
 
 /// The broker's clock.
 pub(super) const NOW: i64 = 1_700_000_500;
@@ -122,7 +122,7 @@ impl Serving {
     fn run(&self) -> Result<(), HungUp> {
         self.say(&BrokerAnswer::Welcome { now: NOW, room: None, largest: u64::MAX, keep: 1000 })?;
         // Without a buffer, so that it is known whether more was asked already.
-        let mut requests = BrokerReader::new(self.stream.try_clone().unwrap());
+        let mut requests = MessageReader::new(self.stream.try_clone().unwrap());
         let mut removed = Vec::new();
         let mut upload: Option<(LetterKind, TransferId, FakeObject)> = None;
         while let Ok(Some(request)) = requests.next_message::<BrokerRequest>() {

@@ -8,9 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 
 use crate::TransferId;
-use crate::broker::message::{
-    BrokerAnswer, BrokerFault, BrokerReader, BrokerRequest, FaultKind, ObjectName, frame,
-};
+use crate::broker::message::{BrokerAnswer, BrokerFault, BrokerRequest, FaultKind, ObjectName};
+use crate::message::{MessageReader, frame};
 
 /// Bytes of a piece.
 pub(super) const PIECE: usize = 150_000;
@@ -66,16 +65,15 @@ impl FakeBroker {
             out.write_all(&bytes).is_ok()
         };
         say(BrokerAnswer::Welcome { now: 0, room: None, largest: u64::MAX, keep: u64::MAX });
-        let mut reader = BrokerReader::new(std::io::BufReader::new(&stream));
+        let mut reader = MessageReader::new(std::io::BufReader::new(&stream));
         let mut current = None;
         while let Ok(Some(request)) = reader.next_message::<BrokerRequest>() {
             let Some(answer) = self.take(request, &mut current) else { continue };
             if matches!(answer, BrokerAnswer::Stored { .. }) && *self.rude.lock().unwrap() {
                 break;
             }
-            if !say(answer) {
-                break;
-            }
+            // A client that hears no more may have said more.
+            say(answer);
         }
         let _ = stream.shutdown(Shutdown::Both);
     }
