@@ -22,6 +22,7 @@ mod problem;
 mod queueing;
 mod reader;
 mod sections;
+mod sessionless;
 mod template;
 mod value;
 
@@ -55,6 +56,7 @@ pub use manual::{
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
+pub use sessionless::SessionlessSection;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
 pub use value::{BadDuration, BadSize, duration, size};

@@ -12,6 +12,7 @@
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
+//! sessionless peers with keys that need no session                            daemon/sessionless.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -22,7 +23,6 @@ mod host_watch;
 mod key_log;
 mod log_budget;
 mod manual;
-#[allow(dead_code, reason = "the key manager of peers without sessions takes it in use")]
 mod marks;
 mod names;
 mod path_keeper;
@@ -31,6 +31,7 @@ mod reload;
 mod report;
 mod resolver;
 mod roster;
+mod sessionless;
 mod signals;
 mod start;
 mod starter;
@@ -74,6 +75,7 @@ use path_keeper::PathKeeper;
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
+use sessionless::SessionlessKeys;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
@@ -101,6 +103,7 @@ struct Daemon {
     direct: Option<Arc<Direct>>,
     ranking: Ranking,
     control: Control,
+    sessionless: SessionlessKeys,
     manual: ManualPeers,
     roster: Roster,
     rules: Arc<RuleSet>,
@@ -304,6 +307,7 @@ impl Daemon {
                     }
                 }
                 () = self.streams.ready() => {}
+                event = self.sessionless.next() => self.mark_event(event),
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
@@ -372,6 +376,9 @@ impl Daemon {
             let now = self.clock.now();
             match message {
                 ToControl::Datagram { from, ecn, bytes } => self.control.datagram(from, ecn, &bytes, now),
+                ToControl::Sessionless { from, tos, bytes } => {
+                    self.control.sessionless_datagram(from, tos, &bytes, now);
+                }
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
                 ToControl::Notice(notice) => {

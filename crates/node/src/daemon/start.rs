@@ -27,6 +27,7 @@ use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
+use super::sessionless::{self, SessionlessKeys};
 use super::streams::StreamRelay;
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
@@ -89,6 +90,8 @@ pub(super) fn start(
     let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
+    let keys = sessionless::node_keys(&secrets.0);
+    let keys = SessionlessKeys::new(keys, seed().map_err(StartError::Runtime)?);
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
@@ -107,6 +110,7 @@ pub(super) fn start(
         direct,
         ranking,
         control,
+        sessionless: keys,
         manual: ManualPeers::default(),
         roster,
         rules,
@@ -127,6 +131,13 @@ pub(super) fn start(
     };
     for entry in entries {
         daemon.add_manual(entry);
+    }
+    let config = daemon.config.clone();
+    daemon.begin_sessionless(&config)?;
+    for peer in &config.peers {
+        if let Some(section) = &peer.sessionless {
+            daemon.enter_sessionless(peer, section);
+        }
     }
     Ok(StartedDaemon { daemon, local, shared, metrics })
 }
