@@ -56,7 +56,7 @@ struct Remote {
     mark: SendMark,
     used: u64,
     /// Its newest key.
-    key: Option<(OutboundKey, OutboundSa)>,
+    key: Option<OutboundSa>,
 }
 
 /// The hub, and the moment.
@@ -159,19 +159,16 @@ impl Remote {
 
     /// A packet with its header.
     fn datagram(&mut self, now: Now) -> Result<Vec<u8>, Error> {
-        let packets = self.key.as_ref().map_or(0, |(_, sa)| sa.usage().packets());
+        let packets = self.key.as_ref().map_or(0, |sa| sa.usage().packets());
         if self.sender.is_due(now, packets, 0) {
             let key = self.sender.begin(now, &self.own, &self.kij, &mut self.mark, self.used);
             let key = key.map_err(|error| wrong(&error.to_string()))?;
-            let sa = OutboundSa::new(&key.association).new_within(key.reserve.clone());
             self.used = key.first.0 - 1;
-            self.key = Some((key, sa));
+            self.key = Some(association(key));
         }
-        let (key, sa) = self.key.as_mut().ok_or_else(|| wrong("a packet key"))?;
+        let sa = self.key.as_mut().ok_or_else(|| wrong("a packet key"))?;
         self.used += 1;
-        let mut datagram = key.header.to_vec();
-        datagram.extend_from_slice(&sealed(sa)?);
-        Ok(datagram)
+        sealed(sa)
     }
 }
 
@@ -224,8 +221,9 @@ impl Hub {
                 let mut sa = InboundSa::new(&spec).beginning(candidate.first, candidate.floor);
                 let (peer, spi) = (candidate.peer, candidate.spi);
                 let inside = opened(&mut sa, &mut datagram[candidate.payload_at()..])?;
-                self.receiver.bind(now, *candidate);
-                self.inbound.insert(spi, sa);
+                let floor = candidate.floor;
+                let bound = self.receiver.bind(now, *candidate).ok_or_else(|| wrong("a key that is kept"))?;
+                self.inbound.insert(spi, sa.headed(bound.header, floor));
                 (peer, spi, inside)
             }
             other => return Err(wrong(&format!("a packet that is taken, not {other:?}"))),
@@ -251,8 +249,8 @@ impl Hub {
             let kij = self.receiver.secret(&self.own, &keys[at]).ok_or_else(|| wrong("a secret"))?;
             let key = self.senders[at].begin(now, &self.own, kij, &mut self.mark, self.used);
             let key = key.map_err(|error| wrong(&error.to_string()))?;
-            let mut sa = OutboundSa::new(&key.association).new_within(key.reserve.clone());
             self.used = key.first.0;
+            let mut sa = association(key);
             std::hint::black_box(sealed(&mut sa)?);
             self.outbound[at] = Some(sa);
         }
@@ -297,11 +295,16 @@ fn now(since: Duration) -> Now {
     Now { time: Time::ZERO + since, wall: WallTime::from_unix(Duration::from_secs(BEGIN) + since) }
 }
 
-/// An ESP packet with a payload.
+fn association(key: OutboundKey) -> OutboundSa {
+    let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
+    sa.headed(key.header, key.first)
+}
+
+/// A packet with its header in front, which is not acknowledged.
 fn sealed(sa: &mut OutboundSa) -> Result<Vec<u8>, Error> {
-    let mut packet = vec![0; sa.sealed_len(0, PAYLOAD)];
-    sa.seal(Head::Fresh(Tos(0)), &mut packet, PAYLOAD, Protocol::IPIP)
-        .map_err(|_| wrong("a sealed packet"))?;
+    let head = Head::Fresh(Tos(0));
+    let mut packet = vec![0; sa.sealed_len(sa.front_len(head), PAYLOAD)];
+    sa.seal(head, &mut packet, PAYLOAD, Protocol::IPIP).map_err(|_| wrong("a sealed packet"))?;
     Ok(packet)
 }
 

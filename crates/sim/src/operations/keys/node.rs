@@ -169,6 +169,10 @@ impl KeyNode {
             | inbound::Order::Known(_)
             | inbound::Order::Streams(_)
             | inbound::Order::Gate(_) => Ok(()),
+            // Every peer has sessions here.
+            inbound::Order::Again(_) | inbound::Order::WithdrawKeyed(..) => {
+                Err("an order about keys without sessions".to_owned())
+            }
         }
     }
 
