@@ -121,7 +121,7 @@ enum Benchmark {
     Login,
     /// A broker beside zstd, age and curl: thin links, 1 GiB, small objects, many clients of which half are killed
     Broker,
-    /// Keys without sessions: many peers
+    /// Keys without sessions: a first packet, throughput beside sessions, many peers, an idle pair
     Sessionless,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
