@@ -50,6 +50,8 @@ mod replay;
 mod retransmissions;
 mod roaming;
 mod scope;
+mod sessionless;
+mod sessionless_hostile;
 mod start;
 mod strangers;
 mod traffic;
