@@ -24,6 +24,8 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     );
     let mut section = BenchSection::new("sessionless: first", title, &Keying::ALL.map(Keying::name));
     let session = KeyingStage::set(&setting.program, Keying::Session)?;
+    // What a session finds out after its handshake is found out.
+    Echoes::idle(&session.hosts, session.inside(), ROUNDS).run()?;
     let mut first: [RunValues; 2] = Default::default();
     let mut later: [RunValues; 2] = Default::default();
     for run in 1..=runs {
