@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_keying::sessionless::{NodeKeys, ReceiverSettings, WallTime};
-use strait_keying::{MarkOwner, SessionlessSettings, SessionlessTerms, WallClock};
+use strait_keying::sessionless::{KemKey, NodeKeys, ReceiverSettings, WallTime};
+use strait_keying::{MarkOwner, PrivateKey, SessionlessSettings, SessionlessTerms, WallClock};
 use zeroize::Zeroizing;
 
 use super::marks::{MarkEvent, MarkOf, Marks};
@@ -128,6 +128,6 @@ fn wall_time() -> WallTime {
 }
 
 /// The keys of the node with this identity.
-pub(super) fn node_keys(identity: &strait_keying::PrivateKey) -> NodeKeys {
-    NodeKeys::new(strait_keying::PrivateKey::generate(identity.expose_seed()), None)
+pub(super) fn node_keys(identity: &PrivateKey, kem: Option<KemKey>) -> NodeKeys {
+    NodeKeys::new(PrivateKey::generate(identity.expose_seed()), kem)
 }
