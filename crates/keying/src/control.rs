@@ -162,7 +162,9 @@ impl Control {
             let same = (peer.config.key, peer.config.spec.mtu) == (config.key, config.spec.mtu);
             same && peer.pairs.in_use().is_some()
         });
-        if let Some(peers) = self.sessionless.as_mut().filter(|peers| has_session && !peers.has(config.spec.id)) {
+        if let Some(peers) =
+            self.sessionless.as_mut().filter(|peers| has_session && !peers.has(config.spec.id))
+        {
             peers.take_over(&mut self.sessions.context, config, terms, now);
             return self.handshakes.pump(&mut self.sessions, now);
         }
@@ -414,7 +416,8 @@ impl Control {
     /// Removes whom a peer that is added replaces.
     fn make_room_for(&mut self, config: &PeerConfig, now: Time) {
         let by_key = self.sessionless.as_ref().and_then(|peers| peers.by_key(&config.key));
-        for taken in [Some(config.spec.id), self.sessions.peers.by_key(config.key), by_key].into_iter().flatten()
+        for taken in
+            [Some(config.spec.id), self.sessions.peers.by_key(config.key), by_key].into_iter().flatten()
         {
             self.remove(taken, now);
         }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{MarkJournal, MarkTable};
 use strait_testbed::{
-    DaemonProcess, Extra, FrameDirection, FrameFate, Namespace, Networks, PORT, Relay, Site, TwoHosts, WireLink,
-    Workdir,
+    DaemonProcess, Extra, FrameDirection, FrameFate, Namespace, Networks, PORT, Relay, Site, TwoHosts,
+    WireLink, Workdir,
 };
 
 use crate::frame::{HEADERS, is_udp};
@@ -286,7 +286,14 @@ fn keying_changes_by_a_reload_without_a_lost_packet() {
         done.store(true, Ordering::Relaxed);
         running.map(|(sending, receiving)| (sending.join().unwrap(), receiving.join().unwrap()))
     });
+    let drops = || {
+        let reports = [0, 1].map(|which| pair.daemon(which).show().unwrap());
+        reports.map(|report| {
+            let all = report["drops"].as_array().unwrap().clone();
+            all.into_iter().filter(|drop| drop["packets"] != 0).collect::<Vec<_>>()
+        })
+    };
     for (sent, received) in counts {
-        assert_eq!(sent, received, "{}", pair.logs());
+        assert_eq!(sent, received, "{:?}\n{}", drops(), pair.logs());
     }
 }

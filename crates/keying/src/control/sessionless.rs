@@ -34,7 +34,8 @@ use crate::sessionless::{
     PacketKeyLimits, Protection, Receiver, ReceiverSettings, SendMark, Sender, SenderSettings, WallTime,
 };
 use crate::{
-    Action, Capabilities, ControlEvent, DeliveryReporting, MoveLog, PayloadFormat, PeerConfig, PublicKey, Where,
+    Action, Capabilities, ControlEvent, DeliveryReporting, MoveLog, PayloadFormat, PeerConfig, PublicKey,
+    Where,
 };
 use change::Change;
 use inward::KeysHere;
@@ -283,7 +284,8 @@ impl SessionlessPeers {
 
     /// Whether the address of `name` is waited for.
     pub(crate) fn is_looking_up(&self, id: PeerId, name: &str) -> bool {
-        let named = |peer: &SessionlessPeer| peer.resolves && peer.config.place == Where::Name(name.to_owned());
+        let named =
+            |peer: &SessionlessPeer| peer.resolves && peer.config.place == Where::Name(name.to_owned());
         self.peers.get(&id).is_some_and(named)
     }
 

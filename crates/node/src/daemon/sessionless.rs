@@ -75,7 +75,9 @@ impl Daemon {
     /// Tells the key manager of a peer, or what changed of it.
     pub(super) fn enter_sessionless(&mut self, peer: &PeerSection, section: &SessionlessSection) {
         let spec = self.roster.enter(peer);
-        let (Some(config), Some(marks)) = (roster::keyed(peer, spec), &self.sessionless.marks) else { return };
+        let (Some(config), Some(marks)) = (roster::keyed(peer, spec), &self.sessionless.marks) else {
+            return;
+        };
         let terms = SessionlessTerms {
             path: section.path,
             epoch: section.epoch,

@@ -131,7 +131,9 @@ impl SessionlessPeers {
     /// Tells peers with sessions that none is needed, if it is time to: a header with an empty packet behind it.
     pub(super) fn announce_all(&mut self, context: &mut ControlContext, now: Now) {
         let due = |peer: &SessionlessPeer| match &peer.change {
-            Change::FromSession { announced, .. } => announced.is_none_or(|at| at + ANNOUNCE_EVERY <= now.time),
+            Change::FromSession { announced, .. } => {
+                announced.is_none_or(|at| at + ANNOUNCE_EVERY <= now.time)
+            }
             _ => false,
         };
         let due: Vec<PeerId> = self.peers.iter().filter(|(_, peer)| due(peer)).map(|(id, _)| *id).collect();

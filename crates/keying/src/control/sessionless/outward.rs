@@ -131,7 +131,8 @@ impl SessionlessPeers {
                 Some(sa)
             }
             Err(why) => {
-                let same = |before: CannotSend| core::mem::discriminant(&before) == core::mem::discriminant(&why);
+                let same =
+                    |before: CannotSend| core::mem::discriminant(&before) == core::mem::discriminant(&why);
                 let said = peer.out.refused.replace(why).is_some_and(same);
                 if !said && !matches!(why, CannotSend::NotPersisted { .. }) {
                     context.log(ControlEvent::CannotSend { peer: id, why });
