@@ -86,7 +86,7 @@ impl SessionlessPeers {
     /// The same as of a peer with a session, where that makes sense.
     pub(crate) fn peer_status(&self, context: &ControlContext, id: PeerId) -> Option<PeerStatus> {
         let status = self.status(context, id)?;
-        let heard = status.inbound.first().is_some();
+        let heard = !status.inbound.is_empty();
         Some(PeerStatus {
             peer: id,
             name: status.name,
