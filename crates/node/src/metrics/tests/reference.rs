@@ -1,6 +1,7 @@
 //! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
 
 use super::*;
+use crate::report::{RefusalReport, SessionlessPeerReport, SessionlessReport};
 use strait_testdata::reference::{ReferenceRow, json_keys, rows};
 
 /// The lines of a page that are about metrics, or about drop reasons.
