@@ -8,9 +8,15 @@ mod watch;
 
 use crate::error::Error;
 use crate::report::BenchSection;
-use crate::stage::{BenchSetup, each_part};
+use crate::stage::{BenchPart, BenchSetup, each_part};
 
-/// Floods, a hostile peer, a hub: a section each, given to `done` when it is measured.
+/// Floods with and without sessions, a hostile peer, a hub: a section each, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    each_part(&[("floods", floods::run), ("peers", peers::run), ("hub", hub::run)], setting, done)
+    let parts: [(&str, BenchPart); 4] = [
+        ("floods", floods::run),
+        ("sessionless", floods::run_sessionless),
+        ("peers", peers::run),
+        ("hub", hub::run),
+    ];
+    each_part(&parts, setting, done)
 }

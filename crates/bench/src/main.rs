@@ -30,6 +30,7 @@ mod paths;
 mod payload;
 mod random;
 mod report;
+mod sessionless;
 mod small;
 mod stage;
 mod steps;
@@ -58,7 +59,7 @@ struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile, files, login, broker), only this: unknown, floods, thin, ...
+    /// Of a benchmark with several sections (paths, hostile, files, login, broker, sessionless), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
     /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
@@ -120,6 +121,8 @@ enum Benchmark {
     Login,
     /// A broker beside zstd, age and curl: thin links, 1 GiB, small objects, many clients of which half are killed
     Broker,
+    /// Keys without sessions: a first packet, throughput beside sessions, many peers, an idle pair
+    Sessionless,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
 }
@@ -145,6 +148,7 @@ impl Benchmark {
             Benchmark::Files => "files",
             Benchmark::Login => "login",
             Benchmark::Broker => "broker",
+            Benchmark::Sessionless => "sessionless",
             Benchmark::Closed => "closed",
         }
     }
@@ -176,6 +180,7 @@ impl Benchmark {
             Benchmark::Login => return login::run(setting, done),
             Benchmark::Broker => return broker::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
+            Benchmark::Sessionless => return sessionless::run(setting, done),
         };
         section.map(done)
     }

@@ -296,7 +296,9 @@ fn has_session(report: &Value, peer: &str) -> bool {
     let peers = report.get("peers").and_then(Value::as_array);
     peers.into_iter().flatten().any(|entry| {
         entry.get("name").and_then(Value::as_str) == Some(peer)
-            && entry.get("state").and_then(Value::as_str) == Some("up")
+            // Without sessions, there is nothing to wait for.
+            && (entry.get("state").and_then(Value::as_str) == Some("up")
+                || entry.get("keys").and_then(Value::as_str) == Some("sessionless"))
     })
 }
 

@@ -1,4 +1,4 @@
-//! Floods from a host without keys, while a site and its hub go on exchanging data.
+//! Floods from a host without keys, while a site and its hub go on exchanging data: with a session, and without.
 
 mod stage;
 
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use strait_clock::Random;
 use strait_lab::measure::{RunValues, settle};
-use strait_testbed::attack::stranger;
+use strait_testbed::attack::{ForgedHeader, stranger};
 use strait_testbed::sample;
 
 use super::watch::Disturbance;
@@ -58,10 +58,15 @@ enum StrangerFlood {
     Replayed,
     /// Handshakes that are none, to wireguard-go, which carries the traffic then.
     WireGuard,
+    /// Headers of keys without sessions.
+    Headers(ForgedHeader),
+    /// What the site itself has sent without a session, with its headers.
+    ReplayedHeaders,
 }
 
 impl StrangerFlood {
-    const ALL: [StrangerFlood; 7] = [
+    /// Those of a tunnel with a session.
+    const SESSION: &[StrangerFlood] = &[
         StrangerFlood::Deaf,
         StrangerFlood::Initials,
         StrangerFlood::Versions,
@@ -69,6 +74,16 @@ impl StrangerFlood {
         StrangerFlood::Forged,
         StrangerFlood::Replayed,
         StrangerFlood::WireGuard,
+    ];
+    /// Those of a tunnel without one.
+    const SESSIONLESS: &[StrangerFlood] = &[
+        StrangerFlood::Deaf,
+        StrangerFlood::Headers(ForgedHeader::AnyName),
+        StrangerFlood::Headers(ForgedHeader::Wrap),
+        StrangerFlood::Headers(ForgedHeader::FarEpoch),
+        StrangerFlood::Headers(ForgedHeader::Check),
+        StrangerFlood::ReplayedHeaders,
+        StrangerFlood::Initials,
     ];
 
     const fn name(self) -> &'static str {
@@ -80,6 +95,11 @@ impl StrangerFlood {
             StrangerFlood::Forged => "forged ESP",
             StrangerFlood::Replayed => "replayed ESP",
             StrangerFlood::WireGuard => "initiations, to wireguard-go",
+            StrangerFlood::Headers(ForgedHeader::AnyName) => "headers with any name",
+            StrangerFlood::Headers(ForgedHeader::Wrap) => "forged wraps",
+            StrangerFlood::Headers(ForgedHeader::FarEpoch) => "epochs far off",
+            StrangerFlood::Headers(ForgedHeader::Check) => "headers for another node",
+            StrangerFlood::ReplayedHeaders => "replayed headers",
         }
     }
 }
@@ -106,13 +126,30 @@ impl FloodRuns {
     }
 }
 
+/// With a session.
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
+    flood("hostile: floods", setting, StrangerFlood::SESSION, "")
+}
+
+/// Without one.
+pub(super) fn run_sessionless(setting: &BenchSetup) -> Result<BenchSection, Error> {
+    let keying = "keying = \"sessionless\"\n";
+    flood("hostile: floods, sessionless", setting, StrangerFlood::SESSIONLESS, keying)
+}
+
+/// All floods of `kinds`, with lines of each `[[peer]]`.
+fn flood(
+    name: &'static str,
+    setting: &BenchSetup,
+    kinds: &[StrangerFlood],
+    peer: &str,
+) -> Result<BenchSection, Error> {
     let (runs, millis, flights) = setting.effort.pick((3, 2000, 16_384), (1, 800, 4096));
     let title = format!(
         "floods from a host without keys over a wire of its own, half from its own address and half from others; two TCP \
          streams and pings each 10 ms between a site and its hub, beside them; {runs} runs of {millis} ms, median (min-max)"
     );
-    let mut section = BenchSection::new("hostile: floods", title, &COLUMNS);
+    let mut section = BenchSection::new(name, title, &COLUMNS);
     section.notes.push(format!(
         "goodput and silence are compared with the same traffic just before, without a flood; targets: goodput {KEPT} %, \
          silence {SILENCE} ms, answers {ANSWERS} % of up"
@@ -124,7 +161,8 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     ));
     let mut random = Random::new(sample::DEFAULT_SEED);
     let flights = stranger::first_flights(flights, &mut random)?;
-    let plan = FloodPlan { setting, flights: &flights, runs, window: Duration::from_millis(millis) };
+    let window = Duration::from_millis(millis);
+    let plan = FloodPlan { setting, kinds, peer, flights: &flights, runs, window };
     for up in RATES {
         plan.run(&mut section, up, &mut random)?;
     }
@@ -135,6 +173,8 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
 #[derive(Clone, Copy, Debug)]
 struct FloodPlan<'a> {
     setting: &'a BenchSetup,
+    kinds: &'a [StrangerFlood],
+    peer: &'a str,
     flights: &'a [Vec<Box<[u8]>>],
     runs: usize,
     window: Duration,
@@ -144,13 +184,13 @@ impl<'a> FloodPlan<'a> {
     /// All floods of a tunnel with this `up`.
     fn run(self, section: &mut BenchSection, up: f64, random: &mut Random) -> Result<(), Error> {
         let mut cells: Vec<FloodRuns> = Vec::new();
-        cells.resize_with(StrangerFlood::ALL.len() * FLOODS.len(), FloodRuns::default);
+        cells.resize_with(self.kinds.len() * FLOODS.len(), FloodRuns::default);
         let mut restarts = RunValues::default();
         let mut stage = self.stage(up, random)?;
         for run in 1..=self.runs {
             // Not before each: there are many, and each brings the undisturbed traffic that it is compared with.
             section.before.push(settle()?);
-            let kinds = FLOODS.into_iter().flat_map(|rate| StrangerFlood::ALL.map(|kind| (kind, rate)));
+            let kinds = FLOODS.into_iter().flat_map(|rate| self.kinds.iter().map(move |kind| (*kind, rate)));
             for ((kind, rate), cell) in kinds.zip(&mut cells) {
                 if kind == StrangerFlood::WireGuard && !stage.has_wireguard() {
                     continue;
@@ -173,7 +213,7 @@ impl<'a> FloodPlan<'a> {
                 stage = self.stage(up, random)?;
             }
         }
-        tell(section, up, cells);
+        tell(section, self.kinds, up, cells);
         let subject = format!(
             "up {up} Mbit/s, {} kpps, Initials: a site that restarts gets its first answer after, s",
             FLOODS[0]
@@ -188,7 +228,7 @@ impl<'a> FloodPlan<'a> {
     }
 
     fn stage(self, up: f64, random: &mut Random) -> Result<FloodStage<'a>, Error> {
-        FloodStage::set(self.setting, up, self.flights, random.next_u64())
+        FloodStage::set(self.setting, up, (self.flights, self.peer), random.next_u64())
     }
 }
 
@@ -196,8 +236,8 @@ fn subject(kind: StrangerFlood, rate: f64, up: f64) -> String {
     format!("up {up} Mbit/s, {rate} kpps, {}", kind.name())
 }
 
-fn tell(section: &mut BenchSection, up: f64, cells: Vec<FloodRuns>) {
-    let kinds = FLOODS.into_iter().flat_map(|rate| StrangerFlood::ALL.map(|kind| (kind, rate)));
+fn tell(section: &mut BenchSection, kinds: &[StrangerFlood], up: f64, cells: Vec<FloodRuns>) {
+    let kinds = FLOODS.into_iter().flat_map(|rate| kinds.iter().map(move |kind| (*kind, rate)));
     for ((kind, rate), FloodRuns(cells)) in kinds.zip(cells) {
         let subject = subject(kind, rate, up);
         let [_, there, back, _, silence, _, answers, ..] = &cells;

@@ -43,6 +43,7 @@ struct Own {
     /// The file with the private key.
     file: PathBuf,
     kem: Option<KemKey>,
+    epoch: EpochLength,
     capabilities: Capabilities,
 }
 
@@ -66,7 +67,7 @@ fn make(flags: &flags::KeysCard, now: u64) -> Result<String, Failure> {
         key: own.identity.public(),
         kem: kem.map(|kem| kem.public().clone()),
         valid: (now.saturating_sub(BACK), now + u64::from(flags.days) * DAY),
-        epoch: EpochLength::default(),
+        epoch: own.epoch,
         capabilities: own.capabilities,
     };
     Ok(card.sign(&own.identity))
@@ -77,7 +78,8 @@ fn own(file: &Path) -> Result<Own, Failure> {
     if let Ok(identity) = read_text(file, FILE_MAX).and_then(|_| read_private(file)) {
         let capabilities = measured(Capabilities::typical());
         let kem = read_kem(&kem_key_file(file))?;
-        return Ok(Own { identity, file: file.to_owned(), kem, capabilities });
+        let epoch = EpochLength::default();
+        return Ok(Own { identity, file: file.to_owned(), kem, epoch, capabilities });
     }
     let config = Config::load(file).map_err(Failure::new)?;
     let none = || {
@@ -88,8 +90,20 @@ fn own(file: &Path) -> Result<Own, Failure> {
     let kem = config.kem_key().map_err(Failure::new)?;
     let typical = Capabilities::typical();
     let capabilities = measured(config.capabilities(typical.ranking, typical.expansion));
+    let epoch = epoch(&config)?;
     let file = config.node.private_key_file.ok_or_else(none)?;
-    Ok(Own { identity, file, kem, capabilities })
+    Ok(Own { identity, file, kem, epoch, capabilities })
+}
+
+/// The length of an epoch, which is the same with all peers.
+fn epoch(config: &Config) -> Result<EpochLength, Failure> {
+    let mut lengths = config.peers.iter().filter_map(|peer| Some(peer.sessionless.as_ref()?.epoch));
+    let first = lengths.next().unwrap_or_default();
+    if lengths.all(|length| length == first) {
+        return Ok(first);
+    }
+    Err(Failure::new("the peers have different epochs, and a card has one")
+        .remedy("set `epoch` alike in all `[[peer]]`"))
 }
 
 /// The ML-KEM key in a file; nothing where there is none.

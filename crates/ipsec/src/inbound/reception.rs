@@ -240,7 +240,7 @@ mod tests {
         bytes: u64,
         arrives: impl Fn(u64) -> bool,
     ) -> Vec<(u64, Reception)> {
-        let mut arrivals = ArrivalCount::new(wish);
+        let mut arrivals = ArrivalCount::new(wish, 0);
         let mut offers = Vec::new();
         for number in (1..=seconds * 20).filter(|number| arrives(*number)) {
             let now = at(number * 50);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn mark_is_offered_once() {
-        let mut arrivals = ArrivalCount::new(ReportWish::Often);
+        let mut arrivals = ArrivalCount::new(ReportWish::Often, 0);
         arrivals.note(Esn(1), 300, Ecn::Ce, at(0));
         assert!(arrivals.look(Spi(7), at(0)).unwrap().marked);
         assert!(!arrivals.look(Spi(7), at(60)).unwrap().marked);

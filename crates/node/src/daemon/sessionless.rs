@@ -2,12 +2,12 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_keying::sessionless::{NodeKeys, ReceiverSettings, WallTime};
-use strait_keying::{MarkOwner, SessionlessSettings, SessionlessTerms, WallClock};
+use strait_keying::sessionless::{KemKey, NodeKeys, ReceiverSettings, WallTime};
+use strait_keying::{MarkOwner, PrivateKey, SessionlessSettings, SessionlessTerms, WallClock};
 use zeroize::Zeroizing;
 
 use super::marks::{MarkEvent, MarkOf, Marks};
-use super::{Daemon, StarterError, roster};
+use super::{Daemon, StartError, StarterError, roster, start};
 use crate::config::{Config, DirectoryKeying, PeerSection, SessionlessSection};
 
 /// This node's keys until they are needed, and its marks from then on.
@@ -20,11 +20,6 @@ pub(super) struct SessionlessKeys {
 }
 
 impl SessionlessKeys {
-    /// Those of the node with these keys.
-    pub(super) const fn new(keys: NodeKeys, seed: Zeroizing<[u8; 32]>) -> SessionlessKeys {
-        SessionlessKeys { kept: Some((keys, seed)), marks: None, trouble: None }
-    }
-
     /// Has a mark written.
     pub(super) fn persist(&mut self, owner: MarkOwner, mark: u64) {
         let which = match owner {
@@ -51,6 +46,18 @@ impl SessionlessKeys {
 }
 
 impl Daemon {
+    /// Tells the key manager of the peers of the configuration that a start begins with.
+    pub(super) fn add_sessionless(&mut self) -> Result<(), StarterError> {
+        let config = self.config.clone();
+        self.begin_sessionless(&config)?;
+        for peer in &config.peers {
+            if let Some(section) = &peer.sessionless {
+                self.enter_sessionless(peer, section);
+            }
+        }
+        Ok(())
+    }
+
     /// Opens the marks, if `config` has a peer that needs them and they are not open.
     pub(super) fn begin_sessionless(&mut self, config: &Config) -> Result<(), StarterError> {
         // A directory may tell of the first at any time.
@@ -72,18 +79,6 @@ impl Daemon {
             });
         }
         self.threads.control.take_sessionless();
-        Ok(())
-    }
-
-    /// Begins with the peers of the file.
-    pub(super) fn start_sessionless(&mut self) -> Result<(), StarterError> {
-        let config = self.config.clone();
-        self.begin_sessionless(&config)?;
-        for peer in &config.peers {
-            if let Some(section) = &peer.sessionless {
-                self.enter_sessionless(peer, section);
-            }
-        }
         Ok(())
     }
 
@@ -139,12 +134,18 @@ impl Daemon {
 }
 
 /// The time of day of this machine; 1995 if its clock is before 1970.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "numbers and epochs go by the time of day; one that goes back is told"
+)]
 fn wall_time() -> WallTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     WallTime::from_unix(since)
 }
 
-/// The keys of the node with this identity.
-pub(super) fn node_keys(identity: &strait_keying::PrivateKey) -> NodeKeys {
-    NodeKeys::new(strait_keying::PrivateKey::generate(identity.expose_seed()), None)
+/// The keys of the node with this identity, until they are needed.
+pub(super) fn keys(identity: &PrivateKey, kem: Option<KemKey>) -> Result<SessionlessKeys, StartError> {
+    let keys = NodeKeys::new(PrivateKey::generate(identity.expose_seed()), kem);
+    let seed = start::seed().map_err(StartError::Runtime)?;
+    Ok(SessionlessKeys { kept: Some((keys, seed)), marks: None, trouble: None })
 }

@@ -27,7 +27,7 @@ use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
-use super::sessionless::{self, SessionlessKeys};
+use super::sessionless;
 use super::streams::StreamRelay;
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
@@ -88,10 +88,10 @@ pub(super) fn start(
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
     let counters = Arc::new(Counters::default());
-    let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
+    let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
-    let keys = SessionlessKeys::new(sessionless::node_keys(&secrets.0), seed().map_err(StartError::Runtime)?);
+    let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
@@ -129,7 +129,7 @@ pub(super) fn start(
         directory,
     };
     entries.into_iter().for_each(|entry| daemon.add_manual(entry));
-    daemon.start_sessionless()?;
+    daemon.add_sessionless()?;
     Ok(StartedDaemon { daemon, local, shared, metrics })
 }
 
@@ -299,7 +299,7 @@ fn settings(
 }
 
 /// 32 bytes of the system's generator.
-fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
+pub(super) fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
     let mut seed = Zeroizing::new([0; 32]);
     // SAFETY: the pointer and length describe `seed`, which outlives the call.
     let filled = unsafe { libc::getrandom(seed.as_mut_ptr().cast(), seed.len(), 0) };

@@ -57,7 +57,17 @@ pub fn listen(end: &LinkEnd, span: Duration, count: usize) -> Result<Vec<Vec<u8>
 /// The ESP packet in a frame with a UDP datagram over IPv4, if it is one.
 #[must_use]
 pub fn esp_of(frame: &[u8]) -> Option<&[u8]> {
+    datagram_of(frame, DatagramKind::Esp)
+}
+
+/// The datagram of keys without sessions in a frame with a UDP datagram over IPv4, if it is one.
+#[must_use]
+pub fn sessionless_of(frame: &[u8]) -> Option<&[u8]> {
+    datagram_of(frame, DatagramKind::Sessionless)
+}
+
+fn datagram_of(frame: &[u8], kind: DatagramKind) -> Option<&[u8]> {
     let is_udp = frame.get(12..14) == Some(&[8, 0]) && frame.get(23) == Some(&17);
     let payload = frame.get(HEADERS..).filter(|_| is_udp)?;
-    (classify(payload) == DatagramKind::Esp).then_some(payload)
+    (classify(payload) == kind).then_some(payload)
 }

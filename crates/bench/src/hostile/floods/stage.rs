@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_clock::Random;
-use strait_testbed::attack::{AttackRoute, RunningAttack, esp_of, listen, stranger};
+use strait_keying::PublicKey;
+use strait_testbed::attack::{AttackRoute, RunningAttack, esp_of, listen, sessionless_of, stranger};
 use strait_testbed::{Extra, LinkSpec, PORT, PingTrain, TwoHosts, interrupt, paced};
 
 use super::StrangerFlood;
@@ -25,6 +26,11 @@ const FORGED: usize = 256;
 const TICK: Duration = Duration::from_millis(10);
 /// How long the wire is listened at for what is sent again.
 const TAPPED: Duration = Duration::from_millis(400);
+/// The same for headers, which come every second.
+const TAPPED_HEADERS: Duration = Duration::from_millis(2500);
+
+/// What a frame carries, if it is what is listened for.
+type DatagramOf = fn(&[u8]) -> Option<&[u8]>;
 
 /// A hub with one site, and what is sent to it.
 pub(super) struct FloodStage<'a> {
@@ -46,13 +52,13 @@ impl FloodStage<'_> {
     pub(super) fn set<'a>(
         setting: &BenchSetup,
         up: f64,
-        flights: &'a [Vec<Box<[u8]>>],
+        (flights, peer): (&'a [Vec<Box<[u8]>>], &str),
         seed: u64,
     ) -> Result<FloodStage<'a>, Error> {
         let spec = LinkSpec::thin(rate(up));
         let link = paced(rate(up), rate(up));
-        let spoke = Spoke { name: "site", spec, extra: Extra::default() };
-        let star = HubStar::up(&setting.program, &[spoke], Extra { link: &link, ..Extra::default() })?;
+        let spoke = Spoke { name: "site", spec, extra: Extra { peer, ..Extra::default() } };
+        let star = HubStar::up(&setting.program, &[spoke], Extra { link: &link, peer, ..Extra::default() })?;
         let wireguard = match find(&setting.cache) {
             WireguardSearch::Missing(_) => None,
             WireguardSearch::Here { program, .. } => Some(WireGuard::pair(&program, &hosts(&star), MTU)?),
@@ -112,15 +118,18 @@ impl FloodStage<'_> {
 
     /// ESP packets of the site's, and the last number among them.
     fn tapped(&self, kind: StrangerFlood) -> Result<(Vec<Vec<u8>>, u32), Error> {
-        if !matches!(kind, StrangerFlood::Forged | StrangerFlood::Replayed) {
-            return Ok((Vec::new(), 0));
-        }
+        let (span, datagram): (_, DatagramOf) = match kind {
+            StrangerFlood::Forged | StrangerFlood::Replayed => (TAPPED, esp_of),
+            StrangerFlood::ReplayedHeaders => (TAPPED_HEADERS, sessionless_of),
+            _ => return Ok((Vec::new(), 0)),
+        };
         let (site, hub) = (&self.star.sites[0], &self.star.centre);
         let train = PingTrain::start(&site.host, &hub.host, SocketAddr::new(hub.inside().into(), 0), PINGS)?;
-        let heard = listen(&self.star.links[0].b, TAPPED, 1000);
+        let heard = listen(&self.star.links[0].b, span, 1000);
         train.stop()?;
         let heard = heard?;
-        let seen: Vec<Vec<u8>> = heard.iter().filter_map(|frame| esp_of(frame)).map(<[u8]>::to_vec).collect();
+        let seen: Vec<Vec<u8>> =
+            heard.iter().filter_map(|frame| datagram(frame)).map(<[u8]>::to_vec).collect();
         let number = |packet: &Vec<u8>| packet.get(4..8)?.try_into().ok().map(u32::from_be_bytes);
         let last = seen.iter().filter_map(number).max();
         match last {
@@ -134,10 +143,18 @@ impl FloodStage<'_> {
         /// How many different datagrams a flood has that are made without a key manager.
         const DIFFERENT: usize = 4096;
         let site = SocketAddrV4::new(self.star.links[0].a.v4, PORT);
+        let key = |of: &str| of.parse().unwrap_or(PublicKey::from_bytes([0; 32]));
+        let keys = [&self.star.sites[0], &self.star.centre].map(|site| key(site.public_key()));
         let random = &mut self.random;
         let mut source = |number: usize| match (number % 2, kind) {
             (0, _) => route.own(low16(1024 + number)),
-            (_, StrangerFlood::Forged | StrangerFlood::Replayed) => site,
+            (
+                _,
+                StrangerFlood::Forged
+                | StrangerFlood::Replayed
+                | StrangerFlood::ReplayedHeaders
+                | StrangerFlood::Headers(_),
+            ) => site,
             _ => stranger::any_source(random),
         };
         if kind == StrangerFlood::Initials {
@@ -155,7 +172,10 @@ impl FloodStage<'_> {
                 StrangerFlood::Versions => stranger::unknown_version(random),
                 StrangerFlood::Resets => stranger::short_header(random),
                 StrangerFlood::Deaf | StrangerFlood::Initials => vec![0; 1200],
-                StrangerFlood::Replayed => seen.get(number % seen.len().max(1)).cloned().unwrap_or_default(),
+                StrangerFlood::Headers(kind) => kind.datagram(&keys[0], &keys[1], random),
+                StrangerFlood::Replayed | StrangerFlood::ReplayedHeaders => {
+                    seen.get(number % seen.len().max(1)).cloned().unwrap_or_default()
+                }
                 StrangerFlood::Forged => {
                     let spi = seen.first().and_then(|it| it.first_chunk()).copied().unwrap_or_default();
                     stranger::forged_esp(spi, 0, FORGED, random)

@@ -57,6 +57,19 @@ fn a_card_of_a_configuration_says_what_it_sets() {
     std::fs::write(&file, text).unwrap();
     let card = parse(&make(&flags(&file), NOW).unwrap()).unwrap();
     assert_eq!((card.name.as_str(), card.key), ("office", public));
+    assert_eq!(card.epoch.seconds(), 3600);
+    let peer = |number: u8, epoch: &str| {
+        let key = PrivateKey::generate(&[number; 32]).public();
+        format!(
+            "[[peer]]\npublic_key = \"{key}\"\nallowed_ips = \"10.78.0.{number}\"\nkeying = \"sessionless\"\n\
+             epoch = \"{epoch}\"\n"
+        )
+    };
+    std::fs::write(&file, format!("{text}{}{}", peer(1, "10m"), peer(2, "10m"))).unwrap();
+    assert_eq!(parse(&make(&flags(&file), NOW).unwrap()).unwrap().epoch.seconds(), 600);
+    std::fs::write(&file, format!("{text}{}{}", peer(1, "10m"), peer(2, "1h"))).unwrap();
+    let failure = make(&flags(&file), NOW).unwrap_err().to_string();
+    assert!(failure.contains("different epochs"), "{failure}");
     assert!(kem_key_file(&key).exists(), "beside the private key");
     let shown = as_json(&card, NOW);
     assert_eq!((&shown["inner_mtu"], &shown["block_bytes"]), (&json!(1300), &json!(4096)));

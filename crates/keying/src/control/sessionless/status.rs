@@ -77,7 +77,7 @@ impl SessionlessPeers {
             began: key.map(|key| (key.began, key.bound)),
             inbound,
             begun: peer.out.begun,
-            has_session: peer.has_session,
+            has_session: peer.change.has_session(),
             refused: peer.out.refused.filter(|why| !matches!(why, CannotSend::NotPersisted { .. })),
             pace: super::pace(context.node.up, &peer.config, &peer.terms),
         })
@@ -86,7 +86,7 @@ impl SessionlessPeers {
     /// The same as of a peer with a session, where that makes sense.
     pub(crate) fn peer_status(&self, context: &ControlContext, id: PeerId) -> Option<PeerStatus> {
         let status = self.status(context, id)?;
-        let heard = status.inbound.first().is_some();
+        let heard = !status.inbound.is_empty();
         Some(PeerStatus {
             peer: id,
             name: status.name,
