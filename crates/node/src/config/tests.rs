@@ -163,7 +163,7 @@ fn the_template_can_be_read_and_so_can_what_it_suggests() {
     let all: Vec<String> =
         text.lines().map(|line| suggested(line).unwrap_or_else(|| line.to_owned())).collect();
     let config = parse(&all.join("\n")).unwrap();
-    assert_eq!((config.peers.len(), config.rules.rules().len()), (2, 1));
+    assert_eq!((config.peers.len(), config.rules.rules().len()), (3, 1));
     assert_eq!(config.session, Session::default(), "what is suggested is what holds anyway");
 }
 
