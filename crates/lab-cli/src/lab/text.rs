@@ -11,6 +11,8 @@ use crate::table::TextTable as Columns;
 const WIDTH: usize = 110;
 /// Columns of figures beside which the paper's fit on a line; with more they stand below each other.
 const BESIDE: usize = 4;
+/// kbytes/s from which on a modem's hundredths mean nothing.
+const HUNDREDTHS: f64 = 99.95;
 
 /// The whole report.
 pub(super) fn render(report: &LabReport, colours: bool) -> String {
@@ -32,7 +34,7 @@ pub(super) fn render(report: &LabReport, colours: bool) -> String {
         out.push_str("\nWhat the paper says of them\n");
     }
     for claim in &report.claims {
-        out.push_str(&judged(claim, colours));
+        out.push_str(&judged(claim, report.quotes, colours));
     }
     if !report.notes.is_empty() {
         out.push_str("\nNotes\n");
@@ -116,12 +118,13 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
         FigureUnit::PaysUpTo | FigureUnit::Count | FigureUnit::Bytes | FigureUnit::Milliseconds => {
             format!("{:.0}", spread.median)
         }
-        FigureUnit::KilobytesPerSecond => format!("{:.2}", spread.median),
-        FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds | FigureUnit::Hundred => {
-            short(spread.median)
-        }
+        FigureUnit::KilobytesPerSecond if spread.median < HUNDREDTHS => format!("{:.2}", spread.median),
+        FigureUnit::KilobytesPerSecond
+        | FigureUnit::MegabitsPerSecond
+        | FigureUnit::Microseconds
+        | FigureUnit::Hundred => short(spread.median),
         FigureUnit::Speedup => speedup(spread.median),
-        FigureUnit::Ratio => ratio(spread.median),
+        FigureUnit::Ratio | FigureUnit::OverDes => ratio(spread.median),
         FigureUnit::Share => format!("{:.1}", spread.median),
         FigureUnit::Relative | FigureUnit::Packets => format!("{:.3}", spread.median),
         FigureUnit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
@@ -138,6 +141,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
     match unit {
         FigureUnit::MegabitsPerSecond if value.fract() == 0.0 => format!("{value:.0}"),
         FigureUnit::MegabitsPerSecond => format!("{value:.1}"),
+        FigureUnit::KilobytesPerSecond if value >= HUNDREDTHS => format!("{value:.0}"),
         FigureUnit::Speedup | FigureUnit::KilobytesPerSecond => format!("{value:.2}"),
         FigureUnit::PaysUpTo
         | FigureUnit::Bytes
@@ -150,7 +154,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
             format!("{value:.0}")
         }
         FigureUnit::Relative | FigureUnit::Packets => format!("{value:.2}"),
-        FigureUnit::Ratio => ratio(value),
+        FigureUnit::Ratio | FigureUnit::OverDes => ratio(value),
     }
 }
 
@@ -179,8 +183,9 @@ fn ratio(value: f64) -> String {
 }
 
 /// A claim: where it stands, its words, how they are read, and what each set of figures says.
-fn judged(claim: &Claim, colours: bool) -> String {
-    let mut out = filled("  ", &format!("{:<4} ", claim.section), &format!("\"{}\"", claim.words));
+fn judged(claim: &Claim, quotes: bool, colours: bool) -> String {
+    let words = if quotes { format!("\"{}\"", claim.words) } else { claim.words.to_owned() };
+    let mut out = filled("  ", &format!("{:<4} ", claim.section), &words);
     out.push_str(&filled("  ", "     ", &format!("read as: {}", claim.reading)));
     for judgement in &claim.judgements {
         let (word, colour) = if judgement.holds { ("holds", "\u{1b}[32m") } else { ("fails", "\u{1b}[31m") };

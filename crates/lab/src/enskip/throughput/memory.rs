@@ -1,0 +1,146 @@
+//! Both ends in memory, one after the other on one thread: what ENskip itself costs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use strait_clock::Random;
+
+use crate::enskip::packet::{PACKET_MAX, PAYLOAD, PacketError, SkipReceiver, SkipSender, SkipSettings};
+use crate::error::Error;
+use crate::measure::{RepeatTimer, RunValues, ThreadMoment};
+
+/// Packets between two looks at the clock, at first: 64 KiB.
+const BATCH: usize = 48;
+/// Looks at the clock in a run, at most twice as many.
+const LOOKS: u32 = 8;
+/// What packet keys follow from.
+const SEED: u64 = 57;
+
+/// A file on its way through both ends, again and again.
+pub(super) struct MemoryRun {
+    settings: SkipSettings,
+    file: Arc<[u8]>,
+    sender: SkipSender,
+    receiver: SkipReceiver,
+    packet: Vec<u8>,
+    /// What arrived of the file so far.
+    arrived: Vec<u8>,
+    batch: usize,
+}
+
+impl MemoryRun {
+    /// Both ends, with nothing sent.
+    pub(super) fn new(settings: SkipSettings, file: &Arc<[u8]>) -> Result<MemoryRun, Error> {
+        let refused = refusal(settings, "begin");
+        let sender = SkipSender::new(settings, Random::new(SEED)).map_err(&refused)?;
+        let receiver = SkipReceiver::new(settings).map_err(&refused)?;
+        Ok(MemoryRun {
+            settings,
+            file: Arc::clone(file),
+            sender,
+            receiver,
+            packet: Vec::with_capacity(PACKET_MAX),
+            arrived: Vec::with_capacity(file.len()),
+            batch: BATCH,
+        })
+    }
+
+    /// kbytes/s by processor time, of a run that takes so long.
+    pub(super) fn run(&mut self, least: Duration) -> Result<f64, Error> {
+        let (mut took, mut bytes) = (Duration::ZERO, 0);
+        while took < least {
+            let start = ThreadMoment::now();
+            for _ in 0..self.batch {
+                bytes += self.next().map_err(refusal(self.settings, "carry a file"))?;
+            }
+            let passed = start.elapsed();
+            if passed < least / LOOKS {
+                self.batch *= 2;
+            }
+            took += passed.max(Duration::from_nanos(1));
+        }
+        Ok(kbytes(bytes, took))
+    }
+
+    /// One packet; gives the bytes of the file in it.
+    pub(super) fn next(&mut self) -> Result<usize, PacketError> {
+        if self.arrived.len() == self.file.len() {
+            // All of it is there: what arrived is looked at where it costs little, at its end.
+            if self.arrived.last_chunk::<PAYLOAD>() != self.file.last_chunk::<PAYLOAD>() {
+                return Err(PacketError::Text);
+            }
+            self.arrived.clear();
+        }
+        let rest = &self.file[self.arrived.len()..];
+        let part = &rest[..PAYLOAD.min(rest.len())];
+        self.sender.seal(std::hint::black_box(part), &mut self.packet)?;
+        let opened = self.receiver.open(std::hint::black_box(&mut self.packet))?;
+        self.arrived.extend_from_slice(opened);
+        Ok(opened.len())
+    }
+}
+
+/// Runs each so often, all of them in turn, so that all see the same machine; a first turn does not count. Gives kbytes/s of each.
+pub(super) fn in_turn(
+    timer: RepeatTimer,
+    runs: &mut [MemoryRun],
+    mut turn: impl FnMut(usize),
+) -> Result<Vec<RunValues>, Error> {
+    let mut all = vec![RunValues::default(); runs.len()];
+    for round in 0..=timer.repeats {
+        turn(round);
+        for (run, values) in runs.iter_mut().zip(&mut all) {
+            let rate = run.run(timer.least)?;
+            if round > 0 {
+                values.push(rate);
+            }
+        }
+    }
+    Ok(all)
+}
+
+/// What `ftp` prints: 1,024 bytes each, a second.
+pub(super) fn kbytes(bytes: usize, took: Duration) -> f64 {
+    bytes as f64 / 1024.0 / took.as_secs_f64()
+}
+
+/// An end that did not do what it is measured at.
+pub(super) fn refusal(settings: SkipSettings, doing: &'static str) -> impl Fn(PacketError) -> Error {
+    move |error| Error::refused(settings.combination, doing)(error.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::enskip::algorithm::Combination;
+
+    #[test]
+    fn each_is_run_in_turn_and_the_file_arrives() {
+        let file: Arc<[u8]> = (0..10 * PAYLOAD + 7).map(|at| at as u8).collect();
+        let mut runs: Vec<MemoryRun> = Combination::all()
+            .map(|combination| MemoryRun::new(SkipSettings::of(combination), &file).unwrap())
+            .collect();
+        let mut rounds = Vec::new();
+        let timer = RepeatTimer { repeats: 2, least: Duration::from_micros(100) };
+        let all = in_turn(timer, &mut runs, |round| rounds.push(round)).unwrap();
+        assert_eq!(rounds, [0, 1, 2]);
+        assert!(
+            all.iter().all(|values| values.values().len() == 2 && values.values().iter().all(|it| *it > 0.0))
+        );
+        for run in &mut runs {
+            run.arrived.clear();
+            for part in 0..=10 {
+                assert_eq!(run.next().unwrap(), if part < 10 { PAYLOAD } else { 7 });
+            }
+            assert_eq!(run.arrived[..], file[..]);
+            // The next file begins only when this one was right.
+            run.arrived[10 * PAYLOAD] ^= 1;
+            assert_eq!(run.next(), Err(PacketError::Text));
+        }
+    }
+
+    #[test]
+    fn a_kbyte_is_1024_bytes() {
+        assert_eq!(kbytes(2048, Duration::from_millis(500)), 4.0);
+    }
+}
