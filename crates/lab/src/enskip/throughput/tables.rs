@@ -53,7 +53,7 @@ impl Throughput {
         Some(table)
     }
 
-    /// Both in units of a machine's DES, so that shapes can be compared across 28 years of machines.
+    /// Both in units of a machine's DES, so that the shapes of fast and of slow machines can be compared.
     fn shape_table(&self) -> LabTable {
         let mut table = LabTable::new(
             Exhibit::OnlyTable,
