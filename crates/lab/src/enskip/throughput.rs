@@ -35,12 +35,14 @@ use variants::Variants;
 use wire::{Wire, WireRuns};
 
 /// Runs of each cell, and how long one takes at least: with two files in memory, the loopback interface, a link and a tunnel, a
-/// combination has some 2 s.
-const RUNS: (usize, Duration) = (5, Duration::from_millis(60));
+/// combination has some 2 s, and the whole some 45.
+const RUNS: (usize, Duration) = (5, Duration::from_millis(50));
 /// How long RC4 has beside rivals, and the transfers of an algorithm through a tunnel: some turns of the kernel's scheduler, and
 /// some dozen files.
 const SHARE: Duration = Duration::from_millis(300);
 const TUNNEL: Duration = Duration::from_millis(600);
+/// A combination with a fifth of the link's rate leaves the kernel a fifth of the time.
+const PROCESSOR_DECIDES: f64 = 0.2;
 /// Runs beside rivals.
 const SHARE_RUNS: usize = 3;
 /// A quick look: that long a share, and that much of the files.
@@ -73,16 +75,18 @@ impl Throughput {
         let source = lab.file.clone().unwrap_or_else(EnskipFile::source).front(len);
         let random = EnskipFile::random().front(len);
         rate::calibrate();
-        let wires = 1 + usize::from(lab.hosts.is_ok());
         let tunnels = usize::from(lab.hosts.is_ok() && lab.strait.is_some());
-        let all = 1 + timer.repeats + wires * Combination::COUNT + tunnels + Variants::STEPS + 1;
+        let all = 2 * (1 + timer.repeats) + tunnels + Variants::STEPS + 1;
         let mut steps = StepCounter::new(all, tell);
         let memory = in_memory(timer, [&random, &source], &mut steps)?;
-        let loopback = over(&Wire::Loopback, "loopback", timer, &random, &mut steps)?;
-        let link = match &lab.hosts {
-            Ok(()) => Ok(over(&Wire::link()?, "a link", timer, &random, &mut steps)?),
-            Err(why) => Err(format!("no hosts can be made: {why}")),
-        };
+        let mut wires = vec![Wire::Loopback];
+        if lab.hosts.is_ok() {
+            wires.push(Wire::link()?);
+        }
+        let mut over = over(&wires, timer, &random, &mut steps)?.into_iter();
+        let loopback = over.next().unwrap_or_default();
+        let why = |why: &String| format!("no hosts can be made: {why}");
+        let link = over.next().ok_or_else(|| lab.hosts.as_ref().err().map(why).unwrap_or_default());
         let tunnel = match (&lab.hosts, &lab.strait) {
             (Err(_), _) => Err("no hosts can be made".to_owned()),
             (_, None) => Err("there is no strait beside this program or in PATH".to_owned()),
@@ -123,6 +127,7 @@ impl Throughput {
         let rates = |row: &variants::VariantRow| (row.name.clone(), row.rates.iter().map(median).collect());
         EnskipFigures {
             link: self.link.is_ok().then_some([1, 0]),
+            processor_decides: PROCESSOR_DECIDES,
             machines,
             text: names.zip(random.iter().zip(text).map(ratio)).collect(),
             keys: self.variants.keys.iter().map(rates).collect(),
@@ -152,24 +157,24 @@ fn in_memory(
     Ok([of(0), of(1)])
 }
 
-/// Every combination over an interface.
+/// Every combination over each interface, in turn; by interface.
 fn over(
-    wire: &Wire,
-    name: &str,
+    wires: &[Wire],
     timer: RepeatTimer,
     file: &EnskipFile,
     steps: &mut StepCounter<'_>,
-) -> Result<Vec<WireRuns>, Error> {
-    let one = |combination: Combination| {
-        steps.next(&format!("{name}: {combination}"));
-        let settings = SkipSettings::of(combination);
-        let mut runs = WireRuns::default();
-        for run in 0..=timer.repeats {
-            wire.run(settings, &file.bytes, timer.least, (run > 0).then_some(&mut runs))?;
+) -> Result<Vec<Vec<WireRuns>>, Error> {
+    let mut all = vec![vec![WireRuns::default(); Combination::COUNT]; wires.len()];
+    for round in 0..=timer.repeats {
+        steps.next(&format!("over interfaces, run {round} of {}", timer.repeats));
+        for (place, combination) in Combination::all().enumerate() {
+            for (wire, runs) in wires.iter().zip(&mut all) {
+                let counts = (round > 0).then_some(&mut runs[place]);
+                wire.run(SkipSettings::of(combination), &file.bytes, timer.least, counts)?;
+            }
         }
-        Ok(runs)
-    };
-    Combination::all().map(one).collect()
+    }
+    Ok(all)
 }
 
 fn median(values: &RunValues) -> f64 {

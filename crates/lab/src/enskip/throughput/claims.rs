@@ -15,6 +15,8 @@ pub(super) struct EnskipFigures {
     pub(super) machines: Vec<(String, AlgorithmTable)>,
     /// Which of them is a link, and which the loopback interface that it is compared with.
     pub(super) link: Option<[usize; 2]>,
+    /// The share of the link's rate without ENskip up to which a combination says that the processor decides.
+    pub(super) processor_decides: f64,
     /// By combination: the rate with text over that with random bytes.
     pub(super) text: Vec<(String, f64)>,
     /// By algorithm: rates with keys of 40, 64 and 128 bits; a row of one figure is of a key that stays short.
@@ -31,6 +33,7 @@ impl EnskipFigures {
         EnskipFigures {
             machines: MACHINES.iter().map(|name| (*name).to_owned()).zip(TABLE).collect(),
             link: Some([ETHERNET, DX2]),
+            processor_decides: 1.0,
             text: Vec::new(),
             keys: Vec::new(),
             kij: Vec::new(),

@@ -9,10 +9,10 @@ use crate::enskip::packet::{PACKET_MAX, PAYLOAD, PacketError, SkipReceiver, Skip
 use crate::error::Error;
 use crate::measure::{RepeatTimer, RunValues, ThreadMoment};
 
-/// Packets between two looks at the clock, at first: 64 KiB.
-const BATCH: usize = 48;
+/// Packets between two looks at the clock, at first: 21 KB.
+pub(super) const BATCH: usize = 16;
 /// Looks at the clock in a run, at most twice as many.
-const LOOKS: u32 = 8;
+pub(super) const LOOKS: u32 = 8;
 /// What packet keys follow from.
 const SEED: u64 = 57;
 

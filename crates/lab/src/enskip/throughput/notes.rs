@@ -37,7 +37,7 @@ impl Throughput {
                 .to_owned(),
             "the paper lists 2DES among its algorithms and has no figure of it; Safer stands for SAFER SK-128".to_owned(),
             "RC4 twice as fast as the next: in the paper's own table 290 over 190 (1.5) on Ethernet and 220 over 120 (1.8) on the \
-             486DX2-66; 580 over 190 and 720 over 260 on the others. Ethernet and loopback the same: Ethernet has 1.1 to 1.7 times the \
+             486DX2-66; 580 over 190 and 720 over 260 on the others. Ethernet and loopback the same: Ethernet has 1.0 to 1.7 times the \
              rates of the slower of its machines by itself, DES 180 and 120; with two machines each does half of the work"
                 .to_owned(),
             p90(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::memory::{MemoryRun, kbytes, refusal};
+use super::memory::{BATCH, MemoryRun, kbytes, refusal};
 use crate::enskip::algorithm::Combination;
 use crate::enskip::packet::SkipSettings;
 use crate::enskip::printed::RC4;
@@ -14,8 +14,6 @@ use crate::measure::{RunValues, ThreadMoment, pin};
 
 /// Threads that want the processor as well: RC4 is left all of it, half, a quarter and an eighth.
 pub(super) const RIVALS: [usize; 4] = [0, 1, 3, 7];
-/// Packets between two looks at the clock.
-const LOOK: usize = 48;
 
 /// What RC4 did beside so many rivals, a value a run.
 #[derive(Clone, Debug, Default)]
@@ -66,7 +64,7 @@ fn worked(file: &Arc<[u8]>, span: Duration) -> Result<(f64, f64), Error> {
     let (start, clock) = (ThreadMoment::now(), Instant::now());
     let mut bytes = 0;
     while clock.elapsed() < span {
-        for _ in 0..LOOK {
+        for _ in 0..BATCH {
             bytes += run.next().map_err(refusal(settings, "carry a file"))?;
         }
     }

@@ -43,6 +43,7 @@ fn right() -> EnskipFigures {
             ("link".to_owned(), machine(4_000.0, 0.6, 2.0, times)),
         ],
         link: Some([1, 0]),
+        processor_decides: 1.0,
         text: vec![("DES".to_owned(), 1.01)],
         keys: vec![("RC4".to_owned(), vec![1.0, 1.02, 0.99]), ("short".to_owned(), vec![9.0])],
         kij: vec![("DES".to_owned(), vec![2.0, 1.0]), ("3DES".to_owned(), vec![1.0, 1.05])],

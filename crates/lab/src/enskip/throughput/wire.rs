@@ -9,15 +9,13 @@ use std::time::{Duration, Instant};
 use strait_clock::Random;
 use strait_testbed::{LinkSpec, Offloads, TwoHosts};
 
-use super::memory::kbytes;
+use super::memory::{BATCH, LOOKS, kbytes};
 use crate::enskip::packet::{PACKET_MAX, PAYLOAD, SkipReceiver, SkipSender, SkipSettings};
 use crate::error::Error;
 use crate::measure::{RunValues, ThreadMoment, pin};
 
 /// Bytes that a write or a read moves at most, as many as `ftp` programs of today.
 const CHUNK: usize = 64 * 1024;
-/// Packets between two looks at the clock.
-const LOOK: usize = 48;
 /// How long a socket may stand still.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// A run ends by the clock on the wall at the latest after so many times what it is to take: others may have the processor.
@@ -118,13 +116,20 @@ fn send(mut stream: TcpStream, settings: SkipSettings, file: &[u8], least: Durat
     let mut sender = SkipSender::new(settings, Random::new(SEED)).map_err(io::Error::other)?;
     let (mut out, mut packet) = (Vec::with_capacity(CHUNK), Vec::with_capacity(PACKET_MAX));
     let (start, clock) = (ThreadMoment::now(), Instant::now());
-    let mut bytes = 0;
-    let parts = std::iter::repeat_with(|| file.chunks(PAYLOAD)).flatten();
-    for (count, part) in parts.enumerate() {
-        let is_time = count % LOOK == 0 && count > 0;
-        if is_time && (start.elapsed() >= least || clock.elapsed() >= least * LATEST) {
-            break;
+    let (mut bytes, mut batch, mut left, mut looked) = (0, BATCH, BATCH, Duration::ZERO);
+    for part in std::iter::repeat_with(|| file.chunks(PAYLOAD)).flatten() {
+        if left == 0 {
+            let passed = start.elapsed();
+            if passed >= least || clock.elapsed() >= least * LATEST {
+                break;
+            }
+            // However fast it goes, reading the clock does not show.
+            if passed.saturating_sub(looked) < least / LOOKS {
+                batch *= 2;
+            }
+            (left, looked) = (batch, passed);
         }
+        left -= 1;
         sender.seal(part, &mut packet).map_err(io::Error::other)?;
         out.extend_from_slice(&(packet.len() as u16).to_be_bytes());
         out.extend_from_slice(&packet);
@@ -197,7 +202,9 @@ mod tests {
             let wire = Wire::link().unwrap();
             all(&wire);
             let Wire::Link(hosts) = wire else { unreachable!("it was just made") };
-            assert!(hosts.link.traffic().unwrap().there.bytes > (Combination::COUNT * 48 * PAYLOAD) as u64);
+            assert!(
+                hosts.link.traffic().unwrap().there.bytes > (Combination::COUNT * BATCH * PAYLOAD) as u64
+            );
         }
     }
 
