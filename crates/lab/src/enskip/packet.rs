@@ -2,36 +2,18 @@
 //!
 //! Both ends keep one packet key, as ENskip's primary cache does: a header that is like the last one's costs a comparison.
 
-use rc4::{KeyInit, Rc4, StreamCipher};
+mod layout;
+mod packet_keys;
+
 use strait_clock::Random;
-use strait_crypto::{
-    Cipher, CipherKey, ICV_LEN, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter, Suite,
-};
+use strait_crypto::{Cipher, ICV_LEN, IV_MAX, NonceCounter};
 
-use super::algorithm::{Combination, Crypt};
-use super::keys::{self, PACKET_KEY, WrappingKey};
+use super::algorithm::Combination;
+use super::keys::{PACKET_KEY, WrappingKey};
+use layout::{AH, HOUR, ICV, INNER, SPI, inner, next, payload_of, put_text, text_of};
+pub(super) use layout::{HEADER, PACKET_MAX, PAYLOAD};
+use packet_keys::{CryptKey, PacketKeys, rc4};
 
-/// Bytes of the file in a packet: with 3DES and MD5 it then fills the 1,500 bytes of an Ethernet frame, its outer IP header
-/// included.
-pub(super) const PAYLOAD: usize = 1342;
-/// Bytes of the longest packet without the outer IP header.
-pub(super) const PACKET_MAX: usize = 1480;
-/// Headers of IP and TCP inside.
-const INNER: usize = 40;
-/// A SKIP header: 4 bytes of version, NSIDs and next header, the hour, 4 of algorithms, the wrapped key, and two key IDs of NSID 8, the
-/// MD5 of a public key, which the paper's hosts had.
-pub(super) const HEADER: usize = 4 + 4 + 4 + PACKET_KEY + 2 * 16;
-/// An AH header with 96 bits (RFC 4302 section 2); RFC 1826's with MD5's 128 bits is as long.
-const AH: usize = 12 + ICV;
-const ICV: usize = 12;
-/// SPI of ESP and AH under SKIP.
-const SPI: [u8; 4] = 1_u32.to_be_bytes();
-/// IP protocols: IP in IP, ESP, AH.
-const IPIP: u8 = 4;
-const ESP: u8 = 50;
-const AUTHENTICATED: u8 = 51;
-/// The hour since 1995 that all packets are of: no measurement takes longer than one.
-const HOUR: u32 = 20_000;
 /// Packets of a packet key where nothing else is said: 1 MB at most. The paper does not say how many.
 pub(super) const PACKETS_A_KEY: u32 = 700;
 
@@ -67,57 +49,6 @@ impl SkipSettings {
     pub(super) const fn of(combination: Combination) -> SkipSettings {
         SkipSettings { combination, kij: Cipher::TripleDesCbc, bits: 128, packets_a_key: PACKETS_A_KEY }
     }
-}
-
-/// The keys that follow from a packet key.
-struct PacketKeys {
-    crypt: CryptKey,
-    mac: Option<MacKey>,
-}
-
-enum CryptKey {
-    Null,
-    Blocks(CipherKey),
-    Rc4([u8; 16]),
-    Suite(Key),
-}
-
-impl PacketKeys {
-    fn new(settings: &SkipSettings, key: &[u8; PACKET_KEY]) -> Result<PacketKeys, PacketError> {
-        let derived = keys::encrypting(key, settings.combination.number());
-        let short = |len: usize| match settings.bits / 8 {
-            bytes if bytes < len => keys::expanded(&derived[..bytes]).to_vec(),
-            _ => derived[..len].to_vec(),
-        };
-        let crypt = match settings.combination.crypt {
-            Crypt::Null => CryptKey::Null,
-            Crypt::Blocks(cipher @ Cipher::Rc2_128Cbc) => {
-                CryptKey::Blocks(keys::cipher_key(cipher, &short(16))?)
-            }
-            Crypt::Blocks(cipher) => {
-                CryptKey::Blocks(keys::cipher_key(cipher, &derived[..cipher.key_len()])?)
-            }
-            Crypt::Rc4 => CryptKey::Rc4(short(16).try_into().map_err(|_| PacketError::NoKey)?),
-            Crypt::Suite(suite) => CryptKey::Suite(suite_key(suite, &derived)?),
-        };
-        let mac = settings.combination.md5.then(|| {
-            let material = KeyMaterial::new(Integrity::HmacMd5_96, &keys::authenticating(key));
-            material.map(|material| MacKey::new(&material)).map_err(|_| PacketError::NoKey)
-        });
-        Ok(PacketKeys { crypt, mac: mac.transpose()? })
-    }
-}
-
-fn suite_key(suite: Suite, derived: &[u8]) -> Result<Key, PacketError> {
-    let material = KeyMaterial::new(suite, &derived[..suite.key_material_len()]);
-    material.map(|material| Key::new(&material)).map_err(|_| PacketError::NoKey)
-}
-
-/// RC4 over one packet: each has a key of its own, from the packet key and the number that goes with it.
-fn rc4(key: &[u8; 16], number: &[u8], text: &mut [u8]) -> Result<(), PacketError> {
-    let key = keys::hashed(&[key, number]);
-    let mut stream = Rc4::new_from_slice(&key).map_err(|_| PacketError::NoKey)?;
-    stream.try_apply_keystream(text).map_err(|_| PacketError::Text)
 }
 
 /// The sending host.
@@ -210,7 +141,7 @@ impl SkipSender {
         key.as_chunks_mut().0.iter_mut().zip(words).for_each(|(half, word)| *half = word.to_be_bytes());
         self.keys = Some(PacketKeys::new(&self.settings, &key)?);
         self.wrapping.wrap(&mut key)?;
-        self.header = header(&self.settings, &key);
+        self.header = layout::header(&self.settings, &key);
         self.nonces = NonceCounter::new();
         self.left = self.settings.packets_a_key.max(1);
         Ok(())
@@ -279,81 +210,12 @@ impl SkipReceiver {
     fn learnt(&self, header: &[u8; HEADER]) -> Result<PacketKeys, PacketError> {
         let mut key = [0; PACKET_KEY];
         key.copy_from_slice(&header[12..12 + PACKET_KEY]);
-        if *header != self::header(&self.settings, &key) {
+        if *header != layout::header(&self.settings, &key) {
             return Err(PacketError::Foreign);
         }
         self.wrapping.unwrap(&mut key)?;
         PacketKeys::new(&self.settings, &key)
     }
-}
-
-/// What follows AH, or the SKIP header where there is none.
-const fn next(settings: &SkipSettings) -> u8 {
-    match settings.combination.crypt {
-        Crypt::Null => IPIP,
-        Crypt::Blocks(_) | Crypt::Rc4 | Crypt::Suite(_) => ESP,
-    }
-}
-
-/// The header with a wrapped key.
-fn header(settings: &SkipSettings, wrapped: &[u8; PACKET_KEY]) -> [u8; HEADER] {
-    let follows = if settings.combination.md5 { AUTHENTICATED } else { next(settings) };
-    let kij = keys::KIJ_ALGORITHMS.iter().position(|(_, cipher)| *cipher == settings.kij);
-    let mac = u8::from(settings.combination.md5);
-    let mut header = [0; HEADER];
-    // Version 1, NSID 8 at both ends.
-    header[..4].copy_from_slice(&[0x10, 8, 8, follows]);
-    header[4..8].copy_from_slice(&HOUR.to_be_bytes());
-    header[8..12].copy_from_slice(&[
-        kij.map_or(0, |place| place as u8 + 1),
-        settings.combination.number(),
-        mac,
-        0,
-    ]);
-    header[12..12 + PACKET_KEY].copy_from_slice(wrapped);
-    header[12 + PACKET_KEY..].copy_from_slice(b"the sender's ID.the receiver's I");
-    header
-}
-
-/// Headers of IP and TCP: lengths and numbers are right, checksums are not looked at.
-fn inner(number: u64, payload: usize) -> [u8; INNER] {
-    let mut inner = [0; INNER];
-    inner[0] = 0x45;
-    inner[2..4].copy_from_slice(&((INNER + payload) as u16).to_be_bytes());
-    inner[4..6].copy_from_slice(&(number as u16).to_be_bytes());
-    (inner[8], inner[9]) = (64, 6);
-    inner[24..28].copy_from_slice(&(number as u32).to_be_bytes());
-    inner[32] = 0x50;
-    inner
-}
-
-/// Appends an SPI, an IV and text in whole blocks, padded as ESP pads (RFC 4303 section 2.4); gives where the text begins.
-fn put_text(packet: &mut Vec<u8>, iv: &[u8], parts: [&[u8]; 2], block: usize) -> usize {
-    packet.extend_from_slice(&SPI);
-    packet.extend_from_slice(iv);
-    let start = packet.len();
-    parts.iter().for_each(|part| packet.extend_from_slice(part));
-    let padding = (block - (packet.len() - start + 2) % block) % block;
-    packet.extend((1..=padding).map(|byte| byte as u8));
-    packet.extend_from_slice(&[padding as u8, IPIP]);
-    start
-}
-
-/// The IV and the text of what [`put_text`] appended at `start`.
-fn text_of(packet: &mut [u8], start: usize, iv: usize) -> Result<(&[u8], &mut [u8]), PacketError> {
-    let esp = packet.get_mut(start + SPI.len()..).ok_or(PacketError::Short)?;
-    let (iv, text) = esp.split_at_mut_checked(iv).ok_or(PacketError::Short)?;
-    Ok((iv, text))
-}
-
-/// What is between the inner headers and the padding.
-fn payload_of(text: &[u8]) -> Result<&[u8], PacketError> {
-    let (padding, _) = text
-        .split_last_chunk::<2>()
-        .map(|(_, [padding, next])| (*padding, *next))
-        .ok_or(PacketError::Short)?;
-    let end = text.len().checked_sub(2 + usize::from(padding)).ok_or(PacketError::Short)?;
-    text.get(INNER..end).ok_or(PacketError::Short)
 }
 
 #[cfg(test)]

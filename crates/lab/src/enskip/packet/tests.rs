@@ -1,4 +1,5 @@
 use super::*;
+use crate::enskip::algorithm::Crypt;
 use crate::enskip::printed::{ALGORITHMS, RC4};
 
 fn ends(settings: SkipSettings) -> (SkipSender, SkipReceiver) {

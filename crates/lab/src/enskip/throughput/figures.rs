@@ -11,6 +11,9 @@ use crate::measure::RunValues;
 
 const SOURCE: &str = "Medians by the processor time of both ends (strait lab enskip). The paper: R. Muchsel, ENskip Performance, 1997.";
 
+/// Where bars begin, below all rates.
+const LEAST: f64 = 10.0;
+
 /// Rates by algorithm without and with MD5, RC4 by share, RC4 by the paper's machines.
 pub(super) fn all(it: &Throughput) -> Vec<Figure> {
     vec![
@@ -45,7 +48,7 @@ fn by_algorithm(it: &Throughput, name: &str, what: &str, md5: bool) -> Figure {
     let chart = Chart {
         title: format!("A file of 1.5 MB, {what}"),
         source: SOURCE.to_owned(),
-        y: Axis::logarithmic("kbytes/s"),
+        y: Axis::logarithmic("kbytes/s").at(LEAST),
         plot: Plot::Bars(Bars {
             series: here.into_iter().chain(paper).collect(),
             clusters: clusters.map(|(place, combination)| cluster(place, combination)).collect(),

@@ -18,7 +18,7 @@ pub(super) fn by_algorithm(of: impl Fn(usize) -> Option<f64>) -> AlgorithmTable 
 /// What the paper prints for a combination.
 pub(super) fn printed(machine: usize, place: usize) -> Option<f64> {
     let [plain, md5] = TABLE[machine].get(place / 2)?;
-    if place % 2 == 0 { *plain } else { *md5 }
+    if place.is_multiple_of(2) { *plain } else { *md5 }
 }
 
 impl Throughput {

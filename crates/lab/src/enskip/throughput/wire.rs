@@ -28,7 +28,7 @@ pub(super) enum Wire {
     /// The loopback interface of this machine.
     Loopback,
     /// A pair of veth devices between two hosts.
-    Link(TwoHosts),
+    Link(Box<TwoHosts>),
 }
 
 /// kbytes/s of the file, a value a run.
@@ -50,7 +50,8 @@ struct EndTimes {
 impl Wire {
     /// A real link, over which packets go one by one.
     pub(super) fn link() -> Result<Wire, Error> {
-        Ok(Wire::Link(TwoHosts::direct(LinkSpec { offloads: Offloads::Off, ..LinkSpec::unshaped() })?))
+        let spec = LinkSpec { offloads: Offloads::Off, ..LinkSpec::unshaped() };
+        Ok(Wire::Link(Box::new(TwoHosts::direct(spec)?)))
     }
 
     /// One connection, over which the file goes again and again until the sender has used half of `least`; adds what it took, if it
