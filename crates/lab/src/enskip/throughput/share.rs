@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::memory::{BATCH, MemoryRun, kbytes, refusal};
+use super::memory::{MemoryRoom, MemoryRun, kbytes};
 use crate::enskip::algorithm::Combination;
 use crate::enskip::packet::SkipSettings;
 use crate::enskip::printed::RC4;
@@ -60,14 +60,9 @@ fn worked(file: &Arc<[u8]>, span: Duration) -> Result<(f64, f64), Error> {
     // Where that is forbidden, rivals may be on other processors; the share is measured all the same.
     let _ = pin(0);
     let settings = SkipSettings::of(Combination::of(RC4, false));
-    let mut run = MemoryRun::new(settings, file)?;
+    let (mut run, mut room) = (MemoryRun::new(settings, file)?, MemoryRoom::new(file.len()));
     let (start, clock) = (ThreadMoment::now(), Instant::now());
-    let mut bytes = 0;
-    while clock.elapsed() < span {
-        for _ in 0..BATCH {
-            bytes += run.next().map_err(refusal(settings, "carry a file"))?;
-        }
-    }
+    let bytes = run.run_until(&mut room, || clock.elapsed() >= span)?;
     let (processor, wall) = (start.elapsed(), clock.elapsed());
     Ok((processor.as_secs_f64() / wall.as_secs_f64() * 100.0, kbytes(bytes, wall)))
 }
