@@ -8,6 +8,7 @@
 mod algorithm;
 mod content;
 mod keys;
+mod latency;
 mod packet;
 pub mod printed;
 mod throughput;

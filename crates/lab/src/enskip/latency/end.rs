@@ -1,0 +1,442 @@
+//! A node around the real state and real ESP, with one peer: what a daemon would do, on one thread, with marks and cards on disk.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use strait_clock::Random;
+use strait_crypto::SuiteSet;
+use strait_ipsec::wrap::{Head, Inside};
+use strait_ipsec::{InboundSa, OutboundSa, Payloads, PeerId};
+use strait_keying::PublicKey;
+use strait_keying::sessionless::{
+    Acknowledged, CannotSend, Compression, Delivery, KeyCard, KijAlgorithm, KnownSender,
+    NodeKeys, Now, OutboundKey, PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverCounts,
+    ReceiverEvent, ReceiverSettings, ReturnPath, SendMark, Sender, SenderSettings, Verdict, key_name,
+};
+use strait_wire::sessionless::{ACKNOWLEDGEMENT_SUBTYPE, Acknowledgement, Name};
+use strait_wire::{Protocol, Spi, Tos, demux};
+
+use super::cards::{CardFolder, fetched};
+
+/// The other node has this number at both.
+const PEER: PeerId = PeerId(1);
+/// Bytes of a datagram, at most: with cards it is no more than a frame.
+const DATAGRAM_MAX: usize = 2048;
+
+/// How packets are protected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PingSettings {
+    /// Crypt and MAC.
+    pub(super) protection: Protection,
+    /// Whether the secret of a key packet is in keys.
+    pub(super) hybrid: bool,
+}
+
+/// Where a node is, and whom it knows of.
+#[derive(Clone)]
+pub(super) struct Place {
+    /// Its socket.
+    pub(super) socket: Arc<UdpSocket>,
+    /// The other's address.
+    pub(super) to: SocketAddr,
+    /// The other's name.
+    pub(super) peer: Name,
+    /// Who has cards that this node has not.
+    pub(super) directory: SocketAddr,
+}
+
+/// What a node waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Waited {
+    /// For marks on disk.
+    pub(super) marks: Duration,
+    /// For cards on disk.
+    pub(super) cards: Duration,
+    /// For the directory.
+    pub(super) directory: Duration,
+}
+
+/// What was asked of caches and disks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// Cards read from disk.
+    pub(super) cards: u64,
+    /// Cards that came from the directory.
+    pub(super) fetched: u64,
+    /// Marks written.
+    pub(super) marks: u64,
+    /// Packet keys begun.
+    pub(super) keys: u64,
+}
+
+/// A key of this node.
+#[derive(Debug)]
+struct Out {
+    key: OutboundKey,
+    sa: OutboundSa,
+}
+
+/// The other node, as far as this one knows it.
+#[derive(Debug)]
+struct Known {
+    key: PublicKey,
+    sender: Sender,
+    out: Option<Out>,
+    inbound: BTreeMap<Spi, InboundSa>,
+    used: u64,
+}
+
+/// See the head of this module.
+pub(super) struct PingEnd {
+    own: Arc<NodeKeys>,
+    settings: PingSettings,
+    place: Place,
+    cards: CardFolder,
+    marks: [MarkFile; 2],
+    random: Random,
+    receiver: Receiver,
+    mark: SendMark,
+    known: Option<Known>,
+    answers: Vec<Acknowledgement>,
+    pub(super) waited: Waited,
+    pub(super) asked: Asked,
+}
+
+impl PingEnd {
+    /// A node that knows nothing, with an empty folder.
+    pub(super) fn new(
+        own: Arc<NodeKeys>,
+        settings: PingSettings,
+        place: Place,
+        folder: &Path,
+        random: Random,
+    ) -> io::Result<PingEnd> {
+        let marks = [MarkFile::open(&folder.join("send"))?, MarkFile::open(&folder.join("receive"))?];
+        Ok(PingEnd {
+            own,
+            settings,
+            place,
+            cards: CardFolder::new(folder),
+            mark: SendMark::new(marks[0].value),
+            marks,
+            random,
+            receiver: Receiver::new(&ReceiverSettings::default()),
+            known: None,
+            answers: Vec::new(),
+            waited: Waited::default(),
+            asked: Asked::default(),
+        })
+    }
+
+    /// Starts again with what is on disk.
+    pub(super) fn restart(&mut self) {
+        self.receiver = Receiver::new(&ReceiverSettings::default());
+        self.mark = SendMark::new(self.marks[0].value);
+        self.known = None;
+        self.answers.clear();
+    }
+
+    /// The other's card is to come from the disk itself.
+    pub(super) fn forget_pages(&self) -> io::Result<()> {
+        self.cards.forget_pages(self.place.peer)
+    }
+
+    /// How its caches did since it was started.
+    pub(super) fn counts(&self) -> ReceiverCounts {
+        self.receiver.counts()
+    }
+
+    /// Time has passed: what is too old is forgotten.
+    pub(super) fn time_passes(&mut self, now: Now) -> io::Result<()> {
+        self.receiver.expire(now.time);
+        self.events().map(drop)
+    }
+
+    /// Sends a payload; gives the number of datagrams.
+    pub(super) fn send(&mut self, now: Now, next: Protocol, payload: &[u8]) -> io::Result<usize> {
+        if self.known.is_none() {
+            self.learn(self.place.peer)?;
+        }
+        let known = self.known.as_ref().ok_or_else(|| broken("no card"))?;
+        let packets = known.out.as_ref().map_or(0, |out| out.sa.usage().packets());
+        if known.out.is_none() || known.sender.is_due(now, packets, 0) {
+            self.begin(now)?;
+        }
+        let Known { sender, out: Some(out), used, .. } =
+            self.known.as_mut().ok_or_else(|| broken("no card"))?
+        else {
+            return Err(broken("no packet key"));
+        };
+        let mut datagrams = 0;
+        if let Some(packet) = sender.key_packet(now.time) {
+            self.place.socket.send_to(packet, self.place.to)?;
+            datagrams += 1;
+        }
+        let header = if out.key.schedule.wants(now.time) { &out.key.header[..] } else { &[] };
+        let mut datagram = vec![0; header.len() + out.sa.sealed_len(0, payload.len())];
+        let (front, esp) = datagram.split_at_mut(header.len());
+        front.copy_from_slice(header);
+        let at = out.sa.payload_at(0);
+        esp[at..at + payload.len()].copy_from_slice(payload);
+        let sealed = out.sa.seal(Head::Fresh(Tos(0)), esp, payload.len(), next);
+        sealed.map_err(|why| broken(&format!("a packet is not sealed: {why:?}")))?;
+        *used = (*used).max(out.key.first.0 - 1) + 1;
+        self.place.socket.send_to(&datagram, self.place.to)?;
+        Ok(datagrams + 1)
+    }
+
+    /// Begins a packet key, with its number on disk before.
+    fn begin(&mut self, now: Now) -> io::Result<()> {
+        let PingEnd { known: Some(known), receiver, own, mark, .. } = self else {
+            return Err(broken("no card"));
+        };
+        let kij = receiver.secret(own, &known.key).ok_or_else(|| broken("no secret"))?;
+        let mut begun = known.sender.begin(now, own, kij, mark, known.used);
+        if let Err(CannotSend::NotPersisted { mark: number }) = begun {
+            let start = Instant::now();
+            self.marks[0].write(number)?;
+            self.waited.marks += start.elapsed();
+            self.asked.marks += 1;
+            let _ = mark.take_request();
+            mark.persisted(number);
+            begun = known.sender.begin(now, own, kij, mark, known.used);
+        }
+        let key = begun.map_err(|why| refused("begin a packet key", &why))?;
+        let sa = OutboundSa::new(&key.association).new_within(key.reserve.clone()).until(key.expires);
+        known.used = key.first.0 - 1;
+        known.out = Some(Out { key, sa });
+        self.asked.keys += 1;
+        Ok(())
+    }
+
+    /// Waits for datagrams until one brings a payload.
+    pub(super) fn receive(&mut self, now: Now) -> io::Result<Vec<u8>> {
+        loop {
+            if let Some(payload) = self.hear(now)? {
+                return Ok(payload);
+            }
+        }
+    }
+
+    /// Waits for a datagram; gives the payload that it brought, if it did.
+    pub(super) fn hear(&mut self, now: Now) -> io::Result<Option<Vec<u8>>> {
+        let mut datagram = [0; DATAGRAM_MAX];
+        let (len, from) = self.place.socket.recv_from(&mut datagram)?;
+        self.take(now, from, &mut datagram[..len])
+    }
+
+    /// Sends what is to be acknowledged; gives the number of datagrams.
+    pub(super) fn answer(&mut self, now: Now) -> io::Result<usize> {
+        let answers = std::mem::take(&mut self.answers);
+        answers.iter().map(|answer| self.send(now, Protocol::AGGFRAG, &answer.to_bytes())).sum()
+    }
+
+    fn take(&mut self, now: Now, from: SocketAddr, datagram: &mut [u8]) -> io::Result<Option<Vec<u8>>> {
+        let mut delivered = None;
+        match demux::classify(datagram) {
+            demux::DatagramKind::Sessionless => match self.receiver.look(now, &self.own, from, datagram) {
+                Verdict::Known { spi, payload_at, .. } => {
+                    delivered = self.open(now, spi, &mut datagram[payload_at..], true)?;
+                }
+                Verdict::New(candidate) => {
+                    let spec = candidate.association(Payloads::STANDARD);
+                    let sa = InboundSa::new(&spec).beginning(candidate.first, candidate.floor);
+                    let (at, spi) = (candidate.payload_at(), candidate.spi);
+                    let known = self.known.as_mut().ok_or_else(|| broken("no card"))?;
+                    known.inbound.insert(spi, sa);
+                    let inside = opened(known, spi, &mut datagram[at..])?;
+                    self.receiver.bind(now, *candidate);
+                    delivered = self.deliver(now, spi, inside, &datagram[at..], true)?;
+                }
+                Verdict::KeyPacket(waited) => {
+                    for mut waiting in waited {
+                        let brought = self.take(now, waiting.from, &mut waiting.bytes)?;
+                        delivered = delivered.or(brought);
+                    }
+                }
+                Verdict::Waits => {}
+                Verdict::Refused(why) => return Err(broken(&format!("a datagram is refused: {why:?}"))),
+            },
+            demux::DatagramKind::Esp => {
+                let spi = datagram.first_chunk().map(|spi| Spi(u32::from_be_bytes(*spi)));
+                let spi = spi.ok_or_else(|| broken("a datagram that is too short"))?;
+                delivered = self.open(now, spi, datagram, false)?;
+            }
+            _ => return Err(broken("a datagram of no kind")),
+        }
+        for name in self.events()? {
+            for mut waiting in self.learn(name)? {
+                let brought = self.take(now, waiting.from, &mut waiting.bytes)?;
+                delivered = delivered.or(brought);
+            }
+        }
+        Ok(delivered)
+    }
+
+    fn open(&mut self, now: Now, spi: Spi, packet: &mut [u8], header: bool) -> io::Result<Option<Vec<u8>>> {
+        let known = self.known.as_mut().ok_or_else(|| broken("no card"))?;
+        let inside = opened(known, spi, packet)?;
+        self.deliver(now, spi, inside, packet, header)
+    }
+
+    /// A packet that was authentic: its payload, once the mark is on disk, or nothing where it is an acknowledgement.
+    fn deliver(
+        &mut self,
+        now: Now,
+        spi: Spi,
+        inside: Inside,
+        packet: &[u8],
+        header: bool,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let received = self.receiver.received(now, PEER, spi, inside.esn, header);
+        let received = received.map_err(|why| refused("take a packet", &why))?;
+        if let Delivery::AfterPersisted(mark) = received.delivery {
+            // Look-ups that the events hold cannot come from a packet of a sender that is known.
+            self.events()?;
+            if self.marks[1].value < mark {
+                return Err(broken("a mark is not on disk"));
+            }
+        }
+        let payload = &packet[inside.at..inside.end];
+        if inside.next != Protocol::AGGFRAG || payload.first() != Some(&ACKNOWLEDGEMENT_SUBTYPE) {
+            return Ok(Some(payload.to_vec()));
+        }
+        let said = Acknowledgement::parse(payload).map_err(|_| broken("an acknowledgement is malformed"))?;
+        if let Some(Known { sender, out: Some(out), .. }) = &mut self.known
+            && let Acknowledged::Bound(_) = sender.acknowledge(said)
+        {
+            out.key.schedule.acknowledged();
+        }
+        Ok(None)
+    }
+
+    /// Does what the receiver asks for; gives the names that are to be looked up.
+    fn events(&mut self) -> io::Result<Vec<Name>> {
+        let mut names = Vec::new();
+        while let Some(event) = self.receiver.poll_event() {
+            match event {
+                ReceiverEvent::Persist { peer, mark } => {
+                    let start = Instant::now();
+                    self.marks[1].write(mark)?;
+                    self.waited.marks += start.elapsed();
+                    self.asked.marks += 1;
+                    self.receiver.persisted(peer, mark);
+                }
+                ReceiverEvent::Answer { acknowledgement, .. } => self.answers.push(acknowledgement),
+                ReceiverEvent::Expired { spi, .. } => {
+                    self.known.as_mut().and_then(|known| known.inbound.remove(&spi));
+                }
+                ReceiverEvent::LookUp(name) => names.push(name),
+            }
+        }
+        Ok(names)
+    }
+
+    /// Finds a card on disk, or at the directory, and what it says; gives what waited for it.
+    fn learn(&mut self, name: Name) -> io::Result<Vec<strait_keying::sessionless::WaitingDatagram>> {
+        let start = Instant::now();
+        let found = self.cards.read(name)?;
+        self.waited.cards += start.elapsed();
+        let text = match found {
+            Some(text) => {
+                self.asked.cards += 1;
+                text
+            }
+            None => self.fetch(name)?,
+        };
+        let card: KeyCard = text.parse().map_err(|why| refused("read a card", &why))?;
+        if key_name(&card.key) != name {
+            return Err(broken("a card of another name"));
+        }
+        let seed = std::array::from_fn(|_| self.random.next_u64() as u8);
+        let sender = Sender::new(self.sender_settings(&card), &card.key, &seed);
+        let known = Known { key: card.key, sender, out: None, inbound: BTreeMap::new(), used: 0 };
+        self.known = Some(known);
+        Ok(self.receiver.know(KnownSender {
+            peer: PEER,
+            key: card.key,
+            names: card.header_names().to_vec(),
+            epoch: card.epoch,
+            suites: SuiteSet::ALL,
+            separate: matches!(self.settings.protection, Protection::Separate(..)),
+            hybrid: self.settings.hybrid,
+            valid: card.valid_wall(),
+            mark: self.marks[1].value,
+            pinned: false,
+        }))
+    }
+
+    /// The card as the directory has it, which is on disk from then on.
+    fn fetch(&mut self, name: Name) -> io::Result<String> {
+        let start = Instant::now();
+        let text = fetched(self.place.directory, name)?.ok_or_else(|| broken("the directory has no card"))?;
+        self.waited.directory += start.elapsed();
+        let start = Instant::now();
+        self.cards.keep(name, &text)?;
+        self.waited.cards += start.elapsed();
+        self.asked.fetched += 1;
+        Ok(text)
+    }
+
+    fn sender_settings(&self, card: &KeyCard) -> SenderSettings {
+        SenderSettings {
+            peer: PEER,
+            path: ReturnPath::Answers,
+            kij: KijAlgorithm::default(),
+            algorithms: PacketAlgorithms {
+                protection: self.settings.protection,
+                compression: Compression::None,
+            },
+            payloads: Payloads::Standard(None),
+            limits: PacketKeyLimits::default(),
+            epoch: card.epoch,
+            kem: card.kem.clone().filter(|_| self.settings.hybrid),
+            destination: Name::NONE,
+        }
+    }
+}
+
+/// Opens a packet of an association that is known by its SPI.
+fn opened(known: &mut Known, spi: Spi, packet: &mut [u8]) -> io::Result<Inside> {
+    let sa = known.inbound.get_mut(&spi).ok_or_else(|| broken("a packet of no association"))?;
+    let whole = Inside::untouched(0, packet.len(), Protocol::ESP);
+    sa.open(packet, whole).map_err(|why| broken(&format!("a packet does not open: {why:?}")))
+}
+
+/// A mark on disk.
+#[derive(Debug)]
+struct MarkFile {
+    file: File,
+    value: u64,
+}
+
+impl MarkFile {
+    fn open(path: &Path) -> io::Result<MarkFile> {
+        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
+        file.write_all_at(&0_u64.to_be_bytes(), 0)?;
+        file.sync_all()?;
+        Ok(MarkFile { file, value: 0 })
+    }
+
+    /// It is on disk when this returns.
+    fn write(&mut self, value: u64) -> io::Result<()> {
+        self.file.write_all_at(&value.to_be_bytes(), 0)?;
+        self.file.sync_data()?;
+        self.value = value;
+        Ok(())
+    }
+}
+
+fn broken(what: &str) -> io::Error {
+    io::Error::other(what.to_owned())
+}
+
+fn refused(doing: &str, why: &dyn std::error::Error) -> io::Error {
+    io::Error::other(format!("cannot {doing}: {why}"))
+}
