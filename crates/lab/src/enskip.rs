@@ -1,7 +1,8 @@
 //! R. Muchsel, *ENskip Performance* (1997): what it costs a file transfer to encrypt and authenticate every packet, between hosts whose
 //! packet keys travel with the packets (SKIP).
 //!
-//! - `throughput`: the paper's table, and what else it says of throughput;
+//! - `throughput`: the paper's table of rates, and what else it says of throughput;
+//! - `latency`: its table of round trips, by the cache that has the keys;
 //! - `algorithm`, `keys`, `packet`: what packets are protected with, and packets as ENskip made them;
 //! - `content`, `printed`: the files that are sent, and the paper's figures.
 
@@ -23,6 +24,7 @@ use crate::error::Error;
 use crate::figure::Figure;
 use crate::report::LabReport;
 use crate::steps::{Effort, StepNote};
+use latency::Latency;
 use throughput::Throughput;
 
 /// As reports name it.
@@ -47,21 +49,30 @@ pub struct Enskip {
     /// Tables, claims and notes.
     #[serde(flatten)]
     pub report: LabReport,
-    /// Rates by algorithm, and by share of a processor.
+    /// Rates by algorithm and by share of a processor, round trips by cache.
     #[serde(skip)]
     pub figures: Vec<Figure>,
 }
 
 impl EnskipLab {
-    /// Makes the paper's table, and judges what it says.
+    /// Makes the paper's tables, and judges what it says.
     ///
     /// # Errors
     /// [`Error`] when an algorithm, a host or a daemon refuses.
     pub fn run(&self, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<Enskip, Error> {
         let mut report = LabReport::begin(PAPER, throughput::timer(self.effort))?;
         report.quotes = false;
-        let throughput = Throughput::measured(self, tell)?;
+        let (mut before, after) = (0, Latency::steps(self.effort));
+        let throughput = Throughput::measured(self, &mut |step| {
+            before = step.of;
+            tell(StepNote { of: step.of + after, ..step });
+        })?;
+        let latency = Latency::measured(self.effort, &mut |step| {
+            tell(StepNote { done: before + step.done, of: before + after, ..step });
+        })?;
         throughput.reported(&mut report);
-        Ok(Enskip { report, figures: throughput.figures() })
+        latency.reported(&mut report);
+        let figures = throughput.figures().into_iter().chain(latency.figures()).collect();
+        Ok(Enskip { report, figures })
     }
 }

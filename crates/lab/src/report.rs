@@ -125,6 +125,8 @@ pub enum FigureUnit {
     Hundred,
     /// Over the rate with single DES, without authentication.
     OverDes,
+    /// Over the same without encryption.
+    OverPlain,
     /// 1 for a statement that holds, 0 for one that fails.
     Holds,
 }
@@ -158,6 +160,7 @@ impl FigureUnit {
             FigureUnit::Milliseconds => "ms",
             FigureUnit::Hundred => "plain without encryption = 100",
             FigureUnit::OverDes => "DES without MD5 = 1",
+            FigureUnit::OverPlain => "without encryption = 1",
             FigureUnit::Holds => "holds or fails",
         }
     }

@@ -124,7 +124,7 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
         | FigureUnit::Microseconds
         | FigureUnit::Hundred => short(spread.median),
         FigureUnit::Speedup => speedup(spread.median),
-        FigureUnit::Ratio | FigureUnit::OverDes => ratio(spread.median),
+        FigureUnit::Ratio | FigureUnit::OverDes | FigureUnit::OverPlain => ratio(spread.median),
         FigureUnit::Share => format!("{:.1}", spread.median),
         FigureUnit::Relative | FigureUnit::Packets => format!("{:.3}", spread.median),
         FigureUnit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
@@ -154,7 +154,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
             format!("{value:.0}")
         }
         FigureUnit::Relative | FigureUnit::Packets => format!("{value:.2}"),
-        FigureUnit::Ratio | FigureUnit::OverDes => ratio(value),
+        FigureUnit::Ratio | FigureUnit::OverDes | FigureUnit::OverPlain => ratio(value),
     }
 }
 

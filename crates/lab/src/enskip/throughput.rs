@@ -104,10 +104,10 @@ impl Throughput {
 
     /// Puts tables, judgements and notes into a report.
     pub(super) fn reported(&self, report: &mut LabReport) {
-        report.tables = self.tables();
+        report.tables.extend(self.tables());
         let here = self.here();
         let sets = [(FigureSource::Printed, &EnskipFigures::printed()), (FigureSource::Here, &here)];
-        report.claims = claim::judged(&claims::rules::RULES, &sets);
+        report.claims.extend(claim::judged(&claims::rules::RULES, &sets));
         report.notes.extend(self.notes());
     }
 
