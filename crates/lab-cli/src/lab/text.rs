@@ -129,7 +129,8 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
         FigureUnit::Relative | FigureUnit::Packets => format!("{:.3}", spread.median),
         FigureUnit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
     };
-    if sample.values().len() < 2 {
+    // Where nothing was measured each time, there is nothing to be a part of.
+    if sample.values().len() < 2 || spread.median == 0.0 {
         return median;
     }
     let farther = (spread.max - spread.median).max(spread.median - spread.min) / spread.median;
@@ -178,8 +179,13 @@ fn speedup(value: f64) -> String {
     format!("{value:.places$}")
 }
 
+/// Two places, one where it is large, more where the first of them are zeros.
 fn ratio(value: f64) -> String {
-    if value < 9.995 { format!("{value:.2}") } else { format!("{value:.1}") }
+    match value {
+        _ if value >= 9.995 => format!("{value:.1}"),
+        _ if value >= 0.095 || value <= 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
 }
 
 /// A claim: where it stands, its words, how they are read, and what each set of figures says.

@@ -35,8 +35,8 @@ use variants::Variants;
 use wire::{Wire, WireRuns};
 
 /// Runs of each cell, and how long one takes at least: with two files in memory, the loopback interface, a link and a tunnel, a
-/// combination has some 2 s, and the whole some 45.
-const RUNS: (usize, Duration) = (5, Duration::from_millis(50));
+/// combination has nearly 2 s, and the whole some 45.
+const RUNS: (usize, Duration) = (5, Duration::from_millis(45));
 /// How long RC4 has beside rivals, and the transfers of an algorithm through a tunnel: some turns of the kernel's scheduler, and
 /// some dozen files.
 const SHARE: Duration = Duration::from_millis(300);

@@ -40,7 +40,7 @@ impl LatencyFigures {
 impl Latency {
     /// Medians, as statements are judged by them.
     pub(super) fn here(&self) -> LatencyFigures {
-        let spread = |settings, tier| self.times(settings, tier).without_marks.spread();
+        let spread = |settings, tier| self.times(settings, tier).took.spread();
         let median = |settings, tier| spread(settings, tier).map_or(f64::NAN, |it| it.median);
         LatencyFigures {
             tiers: TIERS.map(|tier| median(PAPERS, tier)),
@@ -68,7 +68,7 @@ pub(super) const RULES: [ClaimRule<LatencyFigures>; 5] = [
     ClaimRule {
         section: "text",
         words: "Each cache is faster than the one behind it: primary, secondary, disk.",
-        reading: "each tier's round trip, without the marks that SKIP does not have, is longer by a tenth at least than that of the tier \
+        reading: "each tier's round trip is longer by a tenth at least than that of the tier \
                   before it, with all algorithms measured; that of the primary cache is longer than a ping without ENskip",
         judge: |it| {
             let grows = |tiers: &[f64; 4]| {

@@ -36,6 +36,8 @@ pub(super) struct PingSettings {
     pub(super) protection: Protection,
     /// Whether the secret of a key packet is in keys.
     pub(super) hybrid: bool,
+    /// Whether marks are waited for until they are on disk, or are the kernel's when it has them.
+    pub(super) durable: bool,
 }
 
 /// Where a node is, and whom it knows of.
@@ -191,7 +193,7 @@ impl PingEnd {
         Ok(datagrams + 1)
     }
 
-    /// Begins a packet key, with its number on disk before.
+    /// Begins a packet key, with its mark written before.
     fn begin(&mut self, now: Now) -> io::Result<()> {
         let PingEnd { known: Some(known), receiver, own, mark, .. } = self else {
             return Err(broken("no card"));
@@ -200,7 +202,7 @@ impl PingEnd {
         let mut begun = known.sender.begin(now, own, kij, mark, known.used);
         if let Err(CannotSend::NotPersisted { mark: number }) = begun {
             let start = Instant::now();
-            self.marks[0].write(number)?;
+            self.marks[0].write(number, self.settings.durable)?;
             self.waited.marks += start.elapsed();
             self.asked.marks += 1;
             let _ = mark.take_request();
@@ -285,7 +287,7 @@ impl PingEnd {
         self.deliver(now, spi, inside, packet, header)
     }
 
-    /// A packet that was authentic: its payload, once the mark is on disk, or nothing where it is an acknowledgement.
+    /// A packet that was authentic: its payload, once the mark is written, or nothing where it is an acknowledgement.
     fn deliver(
         &mut self,
         now: Now,
@@ -300,7 +302,7 @@ impl PingEnd {
             // Look-ups that the events hold cannot come from a packet of a sender that is known.
             self.events()?;
             if self.marks[1].value < mark {
-                return Err(broken("a mark is not on disk"));
+                return Err(broken("a mark is not written"));
             }
         }
         let payload = &packet[inside.at..inside.end];
@@ -323,7 +325,7 @@ impl PingEnd {
             match event {
                 ReceiverEvent::Persist { peer, mark } => {
                     let start = Instant::now();
-                    self.marks[1].write(mark)?;
+                    self.marks[1].write(mark, self.settings.durable)?;
                     self.waited.marks += start.elapsed();
                     self.asked.marks += 1;
                     self.receiver.persisted(peer, mark);
@@ -424,10 +426,12 @@ impl MarkFile {
         Ok(MarkFile { file, value: 0 })
     }
 
-    /// It is on disk when this returns.
-    fn write(&mut self, value: u64) -> io::Result<()> {
+    /// If it is to be durable, it is on disk when this returns.
+    fn write(&mut self, value: u64, durable: bool) -> io::Result<()> {
         self.file.write_all_at(&value.to_be_bytes(), 0)?;
-        self.file.sync_data()?;
+        if durable {
+            self.file.sync_data()?;
+        }
         self.value = value;
         Ok(())
     }

@@ -24,9 +24,9 @@ impl Latency {
              restarted node with a signed card in a file; no cache is a card that a directory sends in answer to one question over TCP on the \
              loopback interface, at each end, and that is kept on disk. A far directory takes its round trips more: TCP's and its own"
                 .to_owned(),
-            "latency, marks: new packet keys wait until a number is on disk, at both ends, so that no restart lets a packet in twice; SKIP has \
-             none of that, so the table beside the paper's is without them. The next but one has them: they are what the disk takes to \
-             make some bytes durable, four times a round trip"
+            "latency, marks: before a new packet key is used a number is written to disk, at both ends, so that no restart lets a packet in \
+             twice. SKIP has none of that, so beside the paper's figures it is written and not waited for; where the time goes, it is: \
+             that is what this disk takes to make some bytes durable, four times a round trip, and the first packet after a pause does wait for it"
                 .to_owned(),
             shares(),
             "the paper's caches and its table of latency: a row for no cache has a word and no figure, and one machine was measured, with one \

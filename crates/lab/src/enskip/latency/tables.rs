@@ -1,7 +1,7 @@
 //! The table, ours beside the paper's, and what is behind it.
 
 use super::pings::Tier;
-use super::{Latency, SETTINGS, TODAYS};
+use super::{DURABLE, Latency, PAPERS, SETTINGS, TODAYS};
 use crate::enskip::printed::{
     LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY,
 };
@@ -35,14 +35,14 @@ impl Latency {
         let mut table = table(
             "round trip of a ping by what is cached, loopback; the paper's 486DX2-66",
             FigureUnit::Microseconds,
-            SETTINGS.map(|(name, _)| name),
+            names(),
         );
         for tier in Tier::ALL {
             let cell = |settings: usize| {
-                let paper = printed(tier).filter(|_| settings == super::PAPERS);
-                (self.times(settings, tier).without_marks.clone(), paper)
+                let paper = printed(tier).filter(|_| settings == PAPERS);
+                (self.times(settings, tier).took.clone(), paper)
             };
-            table.row(tier.name(), (0..SETTINGS.len()).map(cell));
+            table.row(tier.name(), (0..DURABLE).map(cell));
         }
         table
     }
@@ -52,15 +52,15 @@ impl Latency {
         let mut table = table(
             "the same over the round trip without encryption",
             FigureUnit::OverPlain,
-            SETTINGS.map(|(name, _)| name),
+            names(),
         );
         for tier in Tier::ALL {
             let cell = |settings: usize| {
-                let time = |tier| &self.times(settings, tier).without_marks;
+                let time = |tier| &self.times(settings, tier).took;
                 let paper = printed(tier).zip(printed(Tier::Plain)).map(|(time, plain)| time / plain);
-                (time(tier).over(time(Tier::Plain)), paper.filter(|_| settings == super::PAPERS))
+                (time(tier).over(time(Tier::Plain)), paper.filter(|_| settings == PAPERS))
             };
-            table.row(tier.name(), (0..SETTINGS.len()).map(cell));
+            table.row(tier.name(), (0..DURABLE).map(cell));
         }
         table
     }
@@ -68,12 +68,13 @@ impl Latency {
     /// Where the time goes, with today's algorithms.
     fn waits(&self) -> LabTable {
         let columns = ["all", "marks on disk", "cards on disk", "directory", "the rest"];
-        let mut table = table("where the time goes, aes-256-gcm", FigureUnit::Microseconds, columns);
+        let subject = "where the time goes, aes-256-gcm, with marks on disk as they are to be";
+        let mut table = table(subject, FigureUnit::Microseconds, columns);
         table.exhibit = Exhibit::Words;
         for tier in Tier::ALL {
-            let times = self.times(TODAYS, tier);
+            let times = self.times(DURABLE, tier);
             let [marks, cards, directory] = times.waited.clone();
-            let rest = times.without_marks.minus(&cards).minus(&directory);
+            let rest = times.took.minus(&marks).minus(&cards).minus(&directory);
             let cells = [times.took.clone(), marks, cards, directory, rest];
             table.row(tier.name(), cells.map(|ours| (ours, None)));
         }
@@ -121,6 +122,11 @@ impl Latency {
         }
         table
     }
+}
+
+/// Columns beside the paper's.
+fn names() -> impl Iterator<Item = &'static str> {
+    SETTINGS[..DURABLE].iter().map(|(name, _)| *name)
 }
 
 /// A table of latencies without rows.

@@ -29,7 +29,7 @@ fn tables_have_every_tier_beside_the_papers() {
             .iter()
             .map(|row| row.cells.iter().map(|cell| cell.paper.is_some()).collect())
             .collect();
-        assert!(paper.iter().all(|row| !row[TODAYS] && row.len() == SETTINGS.len()));
+        assert!(paper.iter().all(|row| !row[TODAYS] && row.len() == DURABLE));
         assert_eq!(paper.iter().filter(|row| row[PAPERS]).count(), LATENCY.len());
     }
     assert_eq!(trips.rows[4].cells[PAPERS].paper, Some(25_300.0));
