@@ -279,9 +279,16 @@ fn a_file_goes_by_every_algorithm_of_enskip() {
     }
     let without = dir.path().join("no-strait");
     let said = text(&lab(&[&arguments[..], &["--strait", without.to_str().unwrap()]].concat()));
-    for words in
-        ["Muchsel", "486DX2-66", "2900", "memory, mine.c", "SAFER, MD5", "tunnels are left out", "221700", "2DES"]
-    {
+    for words in [
+        "Muchsel",
+        "486DX2-66",
+        "2900",
+        "memory, mine.c",
+        "SAFER, MD5",
+        "tunnels are left out",
+        "221700",
+        "2DES",
+    ] {
         assert!(said.contains(words), "{words} is not in\n{said}");
     }
     assert!(!said.contains("NaN") && said.lines().all(|line| line.chars().count() <= 150), "{said}");

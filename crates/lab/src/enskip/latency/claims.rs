@@ -51,15 +51,12 @@ impl Latency {
 }
 
 /// A ratio of two tiers, by algorithms.
-fn ratios(
-    it: &LatencyFigures,
-    what: &str,
-    of: impl Fn(&[f64; 4]) -> f64,
-    least: f64,
-) -> Option<Finding> {
+fn ratios(it: &LatencyFigures, what: &str, of: impl Fn(&[f64; 4]) -> f64, least: f64) -> Option<Finding> {
     let sets = [Some(("3DES with MD5", it.tiers)), it.todays.map(|tiers| ("aes-256-gcm", tiers))];
-    let found: Vec<(&str, f64)> = sets.into_iter().flatten().map(|(name, tiers)| (name, of(&tiers))).collect();
-    let words: Vec<String> = found.iter().map(|(name, ratio)| format!("{ratio:.1} times with {name}")).collect();
+    let found: Vec<(&str, f64)> =
+        sets.into_iter().flatten().map(|(name, tiers)| (name, of(&tiers))).collect();
+    let words: Vec<String> =
+        found.iter().map(|(name, ratio)| format!("{ratio:.1} times with {name}")).collect();
     Some((found.iter().all(|(_, ratio)| *ratio >= least), format!("{what} {}", words.join(", "))))
 }
 

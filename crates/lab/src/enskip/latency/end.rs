@@ -15,9 +15,9 @@ use strait_ipsec::wrap::{Head, Inside};
 use strait_ipsec::{InboundSa, OutboundSa, Payloads, PeerId};
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{
-    Acknowledged, CannotSend, Compression, Delivery, KeyCard, KijAlgorithm, KnownSender,
-    NodeKeys, Now, OutboundKey, PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverCounts,
-    ReceiverEvent, ReceiverSettings, ReturnPath, SendMark, Sender, SenderSettings, Verdict, key_name,
+    Acknowledged, CannotSend, Compression, Delivery, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now,
+    OutboundKey, PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverCounts, ReceiverEvent,
+    ReceiverSettings, ReturnPath, SendMark, Sender, SenderSettings, Verdict, key_name,
 };
 use strait_wire::sessionless::{ACKNOWLEDGEMENT_SUBTYPE, Acknowledgement, Name};
 use strait_wire::{Protocol, Spi, Tos, demux};

@@ -15,9 +15,8 @@ const LEAST: f64 = 1.0;
 /// Round trips by tier, ours beside the paper's.
 pub(super) fn by_tier(it: &Latency) -> Figure {
     let cluster = |tier: Tier| {
-        let here = (0..DURABLE).map(|settings| {
-            it.times(settings, tier).took.spread().map_or(f64::NAN, |spread| spread.median)
-        });
+        let here = (0..DURABLE)
+            .map(|settings| it.times(settings, tier).took.spread().map_or(f64::NAN, |spread| spread.median));
         Cluster {
             name: tier.name().to_owned(),
             section: String::new(),

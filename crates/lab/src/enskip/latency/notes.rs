@@ -2,8 +2,10 @@
 
 use super::Latency;
 use super::pings::PING;
-use crate::enskip::printed::{LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY, TABLE};
 use crate::enskip::printed::{DX2, TRIPLE_DES};
+use crate::enskip::printed::{
+    LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY, TABLE,
+};
 
 /// Bytes of a packet of ENskip around a ping: the outer IP header, SKIP's of 60, and AH and ESP of 24 and 18 with MD5 and 3DES.
 const PING_IN_ENSKIP: usize = 20 + 60 + 24 + 18 + PING;

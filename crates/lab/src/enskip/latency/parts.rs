@@ -21,7 +21,7 @@ use crate::measure::{RepeatTimer, RunValues};
 /// A step.
 pub(super) struct Part {
     /// What it does.
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// Microseconds, a value a run.
     pub(super) took: RunValues,
 }
@@ -43,27 +43,16 @@ pub(super) fn measured(timer: RepeatTimer) -> Result<Vec<Part>, Error> {
     let text = card.sign(&own_keys.identity);
     let (check, header) = (CheckKey::of(&public), [7; 2 * WRAPPED_LEN]);
     let algorithm = KijAlgorithm::default();
-    let kijn = kij.epoch_key(Direction::Outbound, algorithm, EPOCH, None);
     let key = || PacketKey::from_bytes([9; 32]);
     let (ciphertext, _) = kem.public().encapsulate().map_err(|why| refused("encapsulate")(&why))?;
-    let wrapped = kijn.wrap(&key(), SPI, Esn(1), &header);
-    if kijn.unwrap_key(&wrapped, SPI, Esn(1), &header).is_none() {
-        return Err(refusal("unwrap a packet key", &"not authentic"));
-    }
     let todays = Protection::Aead(Suite::Aes256Gcm);
     let (mut papers, mut now) = (Packet::new(SETTINGS[PAPERS].1.protection), Packet::new(todays));
     papers.carry().and_then(|()| now.carry())?;
-    let part = |name, work: &mut dyn FnMut()| Part { name, took: timed(timer, work) };
-    Ok(vec![
+    let part = |name: &str, work: &mut dyn FnMut()| Part { name: name.to_owned(), took: timed(timer, work) };
+    let mut parts = vec![
         part("a ping sealed and opened, 3DES and MD5", &mut || drop(black_box(papers.carry()))),
         part("a ping sealed and opened, aes-256-gcm", &mut || drop(black_box(now.carry()))),
         part("keys of ESP from a packet key, aes-256-gcm", &mut || drop(black_box(Packet::new(todays)))),
-        part("a packet key wrapped", &mut || {
-            black_box(kijn.wrap(&key(), SPI, Esn(1), &header));
-        }),
-        part("a packet key unwrapped", &mut || {
-            drop(black_box(kijn.unwrap_key(&wrapped, SPI, Esn(1), &header)));
-        }),
         part("the check of a header", &mut || {
             black_box(check.sign(&header));
         }),
@@ -74,7 +63,18 @@ pub(super) fn measured(timer: RepeatTimer) -> Result<Vec<Part>, Error> {
         part("a card read and verified, Ed25519", &mut || drop(black_box(text.parse::<KeyCard>()))),
         part("ML-KEM-768, encapsulated", &mut || drop(black_box(kem.public().encapsulate()))),
         part("ML-KEM-768, decapsulated", &mut || drop(black_box(kem.decapsulate(&ciphertext)))),
-    ])
+    ];
+    for algorithm in KijAlgorithm::ALL {
+        let kijn = kij.epoch_key(Direction::Outbound, algorithm, EPOCH, None);
+        let wrap = || kijn.wrap(&key(), SPI, Esn(1), &header);
+        if kijn.unwrap_key(&wrap(), SPI, Esn(1), &header).is_none() {
+            return Err(refusal("unwrap a packet key", &algorithm.name()));
+        }
+        parts.push(part(&format!("a packet key wrapped and unwrapped, {}", algorithm.name()), &mut || {
+            drop(black_box(kijn.unwrap_key(&wrap(), SPI, Esn(1), &header)));
+        }));
+    }
+    Ok(parts)
 }
 
 fn timed(timer: RepeatTimer, work: &mut dyn FnMut()) -> RunValues {
@@ -124,7 +124,7 @@ mod tests {
     #[test]
     fn every_step_takes_some_time_and_a_packet_goes_through_again_and_again() {
         let parts = measured(crate::enskip::throughput::timer(Effort::Quick)).unwrap();
-        assert_eq!(parts.len(), 11);
+        assert_eq!(parts.len(), 9 + KijAlgorithm::ALL.len());
         for part in &parts {
             assert!(part.took.values().iter().all(|took| *took > 0.0), "{}", part.name);
         }

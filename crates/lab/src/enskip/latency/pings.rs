@@ -257,7 +257,7 @@ impl PingPair {
 
     /// Time passes by which keys go; none of the clock's.
     fn passes(&mut self, time: Duration) -> io::Result<()> {
-        self.now.time = self.now.time + time;
+        self.now.time += time;
         self.now.wall.0 += u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
         let now = self.now;
         self.ends.iter_mut().try_for_each(|end| end.time_passes(now))
@@ -358,7 +358,9 @@ mod tests {
                 let asked = |cards, fetched, marks, keys| Asked { cards, fetched, marks, keys };
                 let both = |it: (u64, u64)| (it.0 > 0, it.1 > 0);
                 let (expected, keys, epochs, secrets) = match tier {
-                    Tier::Plain | Tier::Primary => (asked(0, 0, 0, 0), (0, 0), (false, false), (false, false)),
+                    Tier::Plain | Tier::Primary => {
+                        (asked(0, 0, 0, 0), (0, 0), (false, false), (false, false))
+                    }
                     Tier::Header => (asked(0, 0, 0, 0), (2, 0), (false, false), (false, false)),
                     Tier::NewKey => (asked(0, 0, 4, 2), (0, 2), (true, false), (true, false)),
                     Tier::Secondary => (asked(0, 0, 4, 2), (0, 2), (false, true), (true, false)),

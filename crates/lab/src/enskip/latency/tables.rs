@@ -2,10 +2,7 @@
 
 use super::pings::Tier;
 use super::{DURABLE, Latency, PAPERS, SETTINGS, TODAYS};
-use crate::enskip::printed::{
-    LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY,
-};
-use crate::measure::RunValues;
+use crate::enskip::printed::{LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY};
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 
 /// Microseconds a millisecond.
@@ -49,11 +46,8 @@ impl Latency {
 
     /// The same as so many times a ping without ENskip, so that fast and slow machines can be compared.
     fn over_plain(&self) -> LabTable {
-        let mut table = table(
-            "the same over the round trip without encryption",
-            FigureUnit::OverPlain,
-            names(),
-        );
+        let mut table =
+            table("the same over the round trip without encryption", FigureUnit::OverPlain, names());
         for tier in Tier::ALL {
             let cell = |settings: usize| {
                 let time = |tier| &self.times(settings, tier).took;
@@ -118,7 +112,7 @@ impl Latency {
         let mut table = table("what steps take by themselves", FigureUnit::Microseconds, ["time"]);
         table.exhibit = Exhibit::Words;
         for part in &self.parts {
-            table.row(part.name, [(part.took.clone(), None::<f64>)] as [(RunValues, Option<f64>); 1]);
+            table.row(part.name.as_str(), [(part.took.clone(), None)]);
         }
         table
     }
@@ -130,10 +124,6 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// A table of latencies without rows.
-fn table(
-    subject: &str,
-    unit: FigureUnit,
-    columns: impl IntoIterator<Item = impl Into<String>>,
-) -> LabTable {
+fn table(subject: &str, unit: FigureUnit, columns: impl IntoIterator<Item = impl Into<String>>) -> LabTable {
     LabTable::new(Exhibit::OnlyTable, subject, unit, Comparison::Quotient, columns)
 }

@@ -53,7 +53,9 @@ fn the_papers_own_figures_hold_where_they_say_something() {
     assert_eq!(verdicts, [Some(true), Some(true), Some(true), None, None]);
     let (_, report) = &*MADE;
     assert_eq!(report.claims.len(), RULES.len());
-    assert!(report.claims.iter().all(|claim| claim.judgements.iter().any(|it| it.figures == FigureSource::Here)));
+    assert!(
+        report.claims.iter().all(|claim| claim.judgements.iter().any(|it| it.figures == FigureSource::Here))
+    );
 }
 
 #[test]
