@@ -14,7 +14,7 @@ mod packet;
 pub mod printed;
 mod throughput;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
@@ -67,12 +67,21 @@ impl EnskipLab {
             before = step.of;
             tell(StepNote { of: step.of + after, ..step });
         })?;
-        let latency = Latency::measured(self.effort, &mut |step| {
+        let latency = Latency::measured(self, &mut |step| {
             tell(StepNote { done: before + step.done, of: before + after, ..step });
         })?;
         throughput.reported(&mut report);
         latency.reported(&mut report);
         let figures = throughput.figures().into_iter().chain(latency.figures()).collect();
         Ok(Enskip { report, figures })
+    }
+
+    /// The program that runs tunnels, or why there are none.
+    fn tunnels(&self) -> Result<&Path, &'static str> {
+        match (&self.hosts, &self.strait) {
+            (Err(_), _) => Err("no hosts can be made"),
+            (_, None) => Err("there is no strait beside this program or in PATH"),
+            (Ok(()), Some(program)) => Ok(program),
+        }
     }
 }

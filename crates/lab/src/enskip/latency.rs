@@ -1,11 +1,12 @@
 //! How long a ping takes, by what both ends still have of each other.
 //!
 //! - `end`, `cards`: a node around the real state and real ESP; its cards on disk, and a directory;
-//! - `pings`: round trips by tier; `parts`: what each step takes by itself;
+//! - `pings`: round trips by tier; `parts`: what each step takes by itself; `daemons`: round trips through tunnels;
 //! - `tables`, `figures`, `claims`, `notes`: what is made of it.
 
 mod cards;
 mod claims;
+mod daemons;
 mod end;
 mod figures;
 mod notes;
@@ -19,6 +20,7 @@ use std::time::Duration;
 use strait_crypto::{Cipher, Integrity, Suite};
 use strait_keying::sessionless::Protection;
 
+use super::EnskipLab;
 use crate::claim::{self, Claim, FigureSource};
 use crate::error::Error;
 use crate::figure::Figure;
@@ -26,6 +28,7 @@ use crate::measure::{RunValues, pin};
 use crate::report::LabReport;
 use crate::steps::{Effort, StepCounter, StepNote};
 use claims::LatencyFigures;
+use daemons::DaemonPings;
 use end::PingSettings;
 use parts::Part;
 use pings::{CacheUse, PingPair, PingRoom, RoundTrip, Tier};
@@ -34,6 +37,8 @@ use pings::{CacheUse, PingPair, PingRoom, RoundTrip, Tier};
 const RUNS: (usize, usize) = (5, 5);
 /// How long a step is repeated in a run.
 const PART: Duration = Duration::from_millis(10);
+/// How often daemons are started.
+const STARTS: usize = 3;
 /// A quick look.
 const QUICK: (usize, usize) = (1, 1);
 
@@ -70,16 +75,19 @@ pub(super) struct Latency {
     /// By the places of settings and tiers.
     times: Vec<Vec<TierTimes>>,
     parts: Vec<Part>,
+    /// Through tunnels, or why there are none.
+    daemons: Result<DaemonPings, String>,
 }
 
 impl Latency {
     /// Steps that are told.
     pub(super) const fn steps(effort: Effort) -> usize {
-        2 + if matches!(effort, Effort::Quick) { QUICK.0 } else { RUNS.0 }
+        3 + if matches!(effort, Effort::Quick) { QUICK.0 } else { RUNS.0 }
     }
 
     /// Measures all, with a note before each step.
-    pub(super) fn measured(effort: Effort, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<Latency, Error> {
+    pub(super) fn measured(lab: &EnskipLab, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<Latency, Error> {
+        let effort = lab.effort;
         let (runs, pairs) = if effort == Effort::Quick { QUICK } else { RUNS };
         let mut steps = StepCounter::new(Latency::steps(effort), tell);
         let mut times = vec![vec![TierTimes::default(); Tier::ALL.len()]; SETTINGS.len()];
@@ -94,7 +102,13 @@ impl Latency {
             }
         }
         steps.next("what steps of keying take");
-        Ok(Latency { times, parts: parts::measured(effort.stopwatch(RUNS.0, PART))? })
+        let parts = parts::measured(effort.stopwatch(RUNS.0, PART))?;
+        steps.next("pings through tunnels");
+        let daemons = match lab.tunnels() {
+            Ok(program) => Ok(daemons::measured(program, if effort == Effort::Quick { 1 } else { STARTS })?),
+            Err(why) => Err(why.to_owned()),
+        };
+        Ok(Latency { times, parts, daemons })
     }
 
     /// Puts tables, judgements and notes into a report, behind what is there.

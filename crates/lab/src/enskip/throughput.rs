@@ -75,7 +75,7 @@ impl Throughput {
         let source = lab.file.clone().unwrap_or_else(EnskipFile::source).front(len);
         let random = EnskipFile::random().front(len);
         rate::calibrate();
-        let tunnels = usize::from(lab.hosts.is_ok() && lab.strait.is_some());
+        let tunnels = usize::from(lab.tunnels().is_ok());
         let all = 2 * (1 + timer.repeats) + tunnels + Variants::STEPS + 1;
         let mut steps = StepCounter::new(all, tell);
         let memory = in_memory(timer, [&random, &source], &mut steps)?;
@@ -87,13 +87,12 @@ impl Throughput {
         let loopback = over.next().unwrap_or_default();
         let why = |why: &String| format!("no hosts can be made: {why}");
         let link = over.next().ok_or_else(|| lab.hosts.as_ref().err().map(why).unwrap_or_default());
-        let tunnel = match (&lab.hosts, &lab.strait) {
-            (Err(_), _) => Err("no hosts can be made".to_owned()),
-            (_, None) => Err("there is no strait beside this program or in PATH".to_owned()),
-            (Ok(()), Some(program)) => {
+        let tunnel = match lab.tunnels() {
+            Ok(program) => {
                 steps.next("tunnels");
                 Ok(tunnel::measured(program, &random.bytes, if quick { QUICK.0 } else { TUNNEL })?)
             }
+            Err(why) => Err(why.to_owned()),
         };
         let variants = Variants::measured(timer, &random.bytes, &mut steps)?;
         steps.next("RC4 with a share of the processor");

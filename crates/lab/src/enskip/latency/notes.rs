@@ -13,7 +13,7 @@ const PING_IN_ENSKIP: usize = 20 + 60 + 24 + 18 + PING;
 impl Latency {
     /// What is measured, and where the paper differs from itself.
     pub(super) fn notes(&self) -> Vec<String> {
-        vec![
+        let mut notes = vec![
             format!(
                 "latency: a ping of {PING} bytes goes to the other end and back, in ESP by sessionless keys (Sender and Receiver of strait-keying) \
                  through UDP sockets on the loopback interface, with both ends on one thread, as on the paper's one processor, and without a \
@@ -35,7 +35,25 @@ impl Latency {
              combination of algorithms. Its disk's part is most likely the computing of Kij, a modular power, which takes longer than a disk \
              of 1997: it prints no algorithm for that"
                 .to_owned(),
-        ]
+        ];
+        match &self.daemons {
+            Err(why) => notes.push(format!("pings through tunnels are left out: {why}")),
+            Ok(pings) => {
+                notes.push(
+                    "pings through tunnels: the same lengths in UDP between two hosts (a pair of veth devices), through two daemons each way, \
+                     by the clock on the wall; what a daemon adds is system calls and threads that wake. The first ping is sent when both \
+                     are ready, and again each half second until it is answered: with a session it waits for a handshake"
+                        .to_owned(),
+                );
+                if pings.sessionless.is_none() {
+                    notes.push(
+                        "this strait knows only sessions, so pings through a tunnel without one are left out"
+                            .to_owned(),
+                    );
+                }
+            }
+        }
+        notes
     }
 }
 

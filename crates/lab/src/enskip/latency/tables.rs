@@ -3,6 +3,7 @@
 use super::pings::Tier;
 use super::{DURABLE, Latency, PAPERS, SETTINGS, TODAYS};
 use crate::enskip::printed::{LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY};
+use crate::measure::RunValues;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 
 /// Microseconds a millisecond.
@@ -24,7 +25,10 @@ pub(super) fn printed(tier: Tier) -> Option<f64> {
 impl Latency {
     /// All of them.
     pub(super) fn tables(&self) -> Vec<LabTable> {
-        vec![self.round_trips(), self.over_plain(), self.waits(), self.uses(), self.part_table()]
+        let mut all =
+            vec![self.round_trips(), self.over_plain(), self.waits(), self.uses(), self.part_table()];
+        all.extend(self.daemon_table());
+        all
     }
 
     /// The paper's table; its figures are of 3DES and MD5 and stand beside ours of those.
@@ -106,6 +110,23 @@ impl Latency {
             table.row(tier.name(), counts.map(|count| (computed(count as f64), None)));
         }
         table
+    }
+
+    /// Through tunnels, where there are any.
+    fn daemon_table(&self) -> Option<LabTable> {
+        let pings = self.daemons.as_ref().ok()?;
+        let subject = "pings between two hosts, by daemons with their default suite";
+        let columns = ["first after both were started", "those after it"];
+        let mut table = table(subject, FigureUnit::Microseconds, columns);
+        table.exhibit = Exhibit::Words;
+        table.row("the link, no tunnel", [(RunValues::default(), None), (pings.link.clone(), None)]);
+        let tunnels = [("a session", Some(&pings.session)), ("no session", pings.sessionless.as_ref())];
+        for (name, tunnel) in tunnels {
+            if let Some(tunnel) = tunnel {
+                table.row(name, [(tunnel.first.clone(), None), (tunnel.warm.clone(), None)]);
+            }
+        }
+        Some(table)
     }
 
     fn part_table(&self) -> LabTable {

@@ -7,7 +7,9 @@ use crate::enskip::printed::LATENCY;
 /// A quick look.
 static MADE: LazyLock<(Latency, LabReport)> = LazyLock::new(|| {
     let mut steps = Vec::new();
-    let made = Latency::measured(Effort::Quick, &mut |step| steps.push((step.done, step.of))).unwrap();
+    let hosts = Err("the reason".to_owned());
+    let lab = EnskipLab { effort: Effort::Quick, hosts, strait: None, file: None };
+    let made = Latency::measured(&lab, &mut |step| steps.push((step.done, step.of))).unwrap();
     let of = Latency::steps(Effort::Quick);
     assert_eq!(steps, (0..of).map(|done| (done, of)).collect::<Vec<_>>());
     let mut report = LabReport::computed("a paper");
@@ -75,6 +77,23 @@ fn every_statement_can_hold_and_can_fail() {
     // What holds with one of the algorithms only does not hold.
     let half = LatencyFigures { todays: Some([1.0, 5.0, 20.0, 21.0]), ..right };
     assert_eq!(verdicts(&half)[..2], [Some(false); 2]);
+}
+
+#[test]
+fn pings_through_tunnels_stand_in_a_table_of_their_own() {
+    let values = |value: f64| -> RunValues { [value].into_iter().collect() };
+    let tunnel = || daemons::TunnelPings { first: values(5_000.0), warm: values(100.0) };
+    let pings = |sessionless| DaemonPings { link: values(20.0), session: tunnel(), sessionless };
+    let rows = |daemons| {
+        let made = Latency { times: MADE.0.times.clone(), parts: Vec::new(), daemons };
+        let names: Vec<String> = made.tables()[5].rows.iter().map(|row| row.name.clone()).collect();
+        (names, made.notes().iter().any(|note| note.contains("knows only sessions")))
+    };
+    let [link, session, none] = ["the link, no tunnel", "a session", "no session"].map(str::to_owned);
+    assert_eq!(rows(Ok(pings(None))), (vec![link.clone(), session.clone()], true));
+    assert_eq!(rows(Ok(pings(Some(tunnel())))), (vec![link, session, none], false));
+    assert!(MADE.0.notes().iter().any(|note| note.contains("left out: no hosts can be made")));
+    assert_eq!(MADE.1.tables.len(), 5);
 }
 
 #[test]
