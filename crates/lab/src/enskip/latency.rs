@@ -1,7 +1,7 @@
 //! How long a ping takes, by what both ends still have of each other.
 //!
 //! - `end`, `cards`: a node around the real state and real ESP; its cards on disk, and a directory;
-//! - `pings`: round trips by tier; `parts`: what each step takes by itself; `daemons`: round trips through tunnels;
+//! - `tiers`, `pings`: round trips by tier; `parts`: what each step takes by itself; `daemons`: round trips through tunnels;
 //! - `tables`, `figures`, `claims`, `notes`: what is made of it.
 
 mod cards;
@@ -13,6 +13,7 @@ mod notes;
 mod parts;
 mod pings;
 mod tables;
+mod tiers;
 
 use std::io;
 use std::time::Duration;
@@ -31,7 +32,8 @@ use claims::LatencyFigures;
 use daemons::DaemonPings;
 use end::PingSettings;
 use parts::Part;
-use pings::{CacheUse, PingPair, PingRoom, RoundTrip, Tier};
+use pings::{PingPair, PingRoom};
+use tiers::{CacheUse, RoundTrip, Tier};
 
 /// Runs that count, after one that does not, and pairs of nodes in each: a run's figure is the middle one of its pairs.
 const RUNS: (usize, usize) = (5, 5);

@@ -1,6 +1,6 @@
 //! What the paper says of latency, and what it is judged by. Its words are not quoted: statements are told.
 
-use super::pings::Tier;
+use super::tiers::Tier;
 use super::tables::printed;
 use super::{Latency, PAPERS, TODAYS};
 use crate::claim::{ClaimRule, Finding};

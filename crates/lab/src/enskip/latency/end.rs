@@ -1,28 +1,31 @@
 //! A node around the real state and real ESP, with one peer: what a daemon would do, on one thread, with marks and cards on disk.
+//!
+//! `outward` sends, `learning` finds cards, `marks` has the files of marks.
+
+mod learning;
+mod marks;
+mod outward;
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strait_clock::Random;
-use strait_crypto::SuiteSet;
-use strait_ipsec::wrap::{Head, Inside};
+use strait_ipsec::wrap::Inside;
 use strait_ipsec::{InboundSa, OutboundSa, Payloads, PeerId};
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{
-    Acknowledged, CannotSend, Compression, Delivery, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now,
-    OutboundKey, PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverCounts, ReceiverEvent,
-    ReceiverSettings, ReturnPath, SendMark, Sender, SenderSettings, Verdict, key_name,
+    Acknowledged, Delivery, NodeKeys, Now, OutboundKey, Protection, Receiver, ReceiverCounts, ReceiverEvent,
+    ReceiverSettings, SendMark, Sender, Verdict,
 };
 use strait_wire::sessionless::{ACKNOWLEDGEMENT_SUBTYPE, Acknowledgement, Name};
-use strait_wire::{Protocol, Spi, Tos, demux};
+use strait_wire::{Protocol, Spi, demux};
 
-use super::cards::{CardFolder, fetched};
+use super::cards::CardFolder;
+use marks::MarkFile;
 
 /// The other node has this number at both.
 const PEER: PeerId = PeerId(1);
@@ -160,63 +163,6 @@ impl PingEnd {
         self.events().map(drop)
     }
 
-    /// Sends a payload; gives the number of datagrams.
-    pub(super) fn send(&mut self, now: Now, next: Protocol, payload: &[u8]) -> io::Result<usize> {
-        if self.known.is_none() {
-            self.learn(self.place.peer)?;
-        }
-        let known = self.known.as_ref().ok_or_else(|| broken("no card"))?;
-        let packets = known.out.as_ref().map_or(0, |out| out.sa.usage().packets());
-        if known.out.is_none() || known.sender.is_due(now, packets, 0) {
-            self.begin(now)?;
-        }
-        let Known { sender, out: Some(out), used, .. } =
-            self.known.as_mut().ok_or_else(|| broken("no card"))?
-        else {
-            return Err(broken("no packet key"));
-        };
-        let mut datagrams = 0;
-        if let Some(packet) = sender.key_packet(now.time) {
-            self.place.socket.send_to(packet, self.place.to)?;
-            datagrams += 1;
-        }
-        let header = if out.key.schedule.wants(now.time) { &out.key.header[..] } else { &[] };
-        let mut datagram = vec![0; header.len() + out.sa.sealed_len(0, payload.len())];
-        let (front, esp) = datagram.split_at_mut(header.len());
-        front.copy_from_slice(header);
-        let at = out.sa.payload_at(0);
-        esp[at..at + payload.len()].copy_from_slice(payload);
-        let sealed = out.sa.seal(Head::Fresh(Tos(0)), esp, payload.len(), next);
-        sealed.map_err(|why| broken(&format!("a packet is not sealed: {why:?}")))?;
-        *used = (*used).max(out.key.first.0 - 1) + 1;
-        self.place.socket.send_to(&datagram, self.place.to)?;
-        Ok(datagrams + 1)
-    }
-
-    /// Begins a packet key, with its mark written before.
-    fn begin(&mut self, now: Now) -> io::Result<()> {
-        let PingEnd { known: Some(known), receiver, own, mark, .. } = self else {
-            return Err(broken("no card"));
-        };
-        let kij = receiver.secret(own, &known.key).ok_or_else(|| broken("no secret"))?;
-        let mut begun = known.sender.begin(now, own, kij, mark, known.used);
-        if let Err(CannotSend::NotPersisted { mark: number }) = begun {
-            let start = Instant::now();
-            self.marks[0].write(number, self.settings.durable)?;
-            self.waited.marks += start.elapsed();
-            self.asked.marks += 1;
-            let _ = mark.take_request();
-            mark.persisted(number);
-            begun = known.sender.begin(now, own, kij, mark, known.used);
-        }
-        let key = begun.map_err(|why| refused("begin a packet key", &why))?;
-        let sa = OutboundSa::new(&key.association).new_within(key.reserve.clone()).until(key.expires);
-        known.used = key.first.0 - 1;
-        known.out = Some(Out { key, sa });
-        self.asked.keys += 1;
-        Ok(())
-    }
-
     /// Waits for datagrams until one brings a payload.
     pub(super) fn receive(&mut self, now: Now) -> io::Result<Vec<u8>> {
         loop {
@@ -231,12 +177,6 @@ impl PingEnd {
         let mut datagram = [0; DATAGRAM_MAX];
         let (len, from) = self.place.socket.recv_from(&mut datagram)?;
         self.take(now, from, &mut datagram[..len])
-    }
-
-    /// Sends what is to be acknowledged; gives the number of datagrams.
-    pub(super) fn answer(&mut self, now: Now) -> io::Result<usize> {
-        let answers = std::mem::take(&mut self.answers);
-        answers.iter().map(|answer| self.send(now, Protocol::AGGFRAG, &answer.to_bytes())).sum()
     }
 
     fn take(&mut self, now: Now, from: SocketAddr, datagram: &mut [u8]) -> io::Result<Option<Vec<u8>>> {
@@ -340,68 +280,6 @@ impl PingEnd {
         Ok(names)
     }
 
-    /// Finds a card on disk, or at the directory, and what it says; gives what waited for it.
-    fn learn(&mut self, name: Name) -> io::Result<Vec<strait_keying::sessionless::WaitingDatagram>> {
-        let start = Instant::now();
-        let found = self.cards.read(name)?;
-        self.waited.cards += start.elapsed();
-        let text = match found {
-            Some(text) => {
-                self.asked.cards += 1;
-                text
-            }
-            None => self.fetch(name)?,
-        };
-        let card: KeyCard = text.parse().map_err(|why| refused("read a card", &why))?;
-        if key_name(&card.key) != name {
-            return Err(broken("a card of another name"));
-        }
-        let seed = std::array::from_fn(|_| self.random.next_u64() as u8);
-        let sender = Sender::new(self.sender_settings(&card), &card.key, &seed);
-        let known = Known { key: card.key, sender, out: None, inbound: BTreeMap::new(), used: 0 };
-        self.known = Some(known);
-        Ok(self.receiver.know(KnownSender {
-            peer: PEER,
-            key: card.key,
-            names: card.header_names().to_vec(),
-            epoch: card.epoch,
-            suites: SuiteSet::ALL,
-            separate: matches!(self.settings.protection, Protection::Separate(..)),
-            hybrid: self.settings.hybrid,
-            valid: card.valid_wall(),
-            mark: self.marks[1].value,
-            pinned: false,
-        }))
-    }
-
-    /// The card as the directory has it, which is on disk from then on.
-    fn fetch(&mut self, name: Name) -> io::Result<String> {
-        let start = Instant::now();
-        let text = fetched(self.place.directory, name)?.ok_or_else(|| broken("the directory has no card"))?;
-        self.waited.directory += start.elapsed();
-        let start = Instant::now();
-        self.cards.keep(name, &text)?;
-        self.waited.cards += start.elapsed();
-        self.asked.fetched += 1;
-        Ok(text)
-    }
-
-    fn sender_settings(&self, card: &KeyCard) -> SenderSettings {
-        SenderSettings {
-            peer: PEER,
-            path: ReturnPath::Answers,
-            kij: KijAlgorithm::default(),
-            algorithms: PacketAlgorithms {
-                protection: self.settings.protection,
-                compression: Compression::None,
-            },
-            payloads: Payloads::Standard(None),
-            limits: PacketKeyLimits::default(),
-            epoch: card.epoch,
-            kem: card.kem.clone().filter(|_| self.settings.hybrid),
-            destination: Name::NONE,
-        }
-    }
 }
 
 /// Opens a packet of an association that is known by its SPI.
@@ -409,32 +287,6 @@ fn opened(known: &mut Known, spi: Spi, packet: &mut [u8]) -> io::Result<Inside> 
     let sa = known.inbound.get_mut(&spi).ok_or_else(|| broken("a packet of no association"))?;
     let whole = Inside::untouched(0, packet.len(), Protocol::ESP);
     sa.open(packet, whole).map_err(|why| broken(&format!("a packet does not open: {why:?}")))
-}
-
-/// A mark on disk.
-#[derive(Debug)]
-struct MarkFile {
-    file: File,
-    value: u64,
-}
-
-impl MarkFile {
-    fn open(path: &Path) -> io::Result<MarkFile> {
-        let file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        file.write_all_at(&0_u64.to_be_bytes(), 0)?;
-        file.sync_all()?;
-        Ok(MarkFile { file, value: 0 })
-    }
-
-    /// If it is to be durable, it is on disk when this returns.
-    fn write(&mut self, value: u64, durable: bool) -> io::Result<()> {
-        self.file.write_all_at(&value.to_be_bytes(), 0)?;
-        if durable {
-            self.file.sync_data()?;
-        }
-        self.value = value;
-        Ok(())
-    }
 }
 
 fn broken(what: &str) -> io::Error {

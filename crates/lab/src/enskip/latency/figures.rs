@@ -2,7 +2,7 @@
 
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 
-use super::pings::Tier;
+use super::tiers::Tier;
 use super::tables::printed;
 use super::{DURABLE, Latency, SETTINGS};
 use crate::figure::Figure;

@@ -1,6 +1,6 @@
 //! The table, ours beside the paper's, and what is behind it.
 
-use super::pings::Tier;
+use super::tiers::Tier;
 use super::{DURABLE, Latency, PAPERS, SETTINGS, TODAYS};
 use crate::enskip::printed::{LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY};
 use crate::measure::RunValues;
