@@ -34,6 +34,7 @@ pub mod link_layer;
 pub mod login_message;
 pub mod login_prediction;
 pub mod login_screen;
+pub mod mark_file;
 pub mod operations_data;
 pub mod operations_keys;
 pub mod path_memory;
@@ -89,6 +90,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("login_message", login_message::check),
     ("login_prediction", login_prediction::check),
     ("login_screen", login_screen::check),
+    ("mark_file", mark_file::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),
     ("path_memory", path_memory::check),

@@ -66,6 +66,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         settings::configuration_seeds(),
         settings::control_message_seeds(),
         settings::key_card_seeds(),
+        settings::mark_file_seeds(),
         operations::operations_data_seeds(),
         operations::operations_keys_seeds(),
         files::unit_seeds(),

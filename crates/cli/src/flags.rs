@@ -24,7 +24,7 @@ pub(crate) use fetch::FetchFlags;
 pub(crate) use files::{FilePriority, GetFiles, ListFiles, SendFiles, SyncFiles, TransferFlags};
 pub(crate) use kerberos::KerberosFlags;
 pub(crate) use login::{Login, Predict};
-pub(crate) use outbox::{Carry, Keys, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
+pub(crate) use outbox::{Carry, Keys, KeysCard, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
 pub(crate) use put::{PutFlags, RmFlags};
 pub(crate) use ssh::SshFlags;
 

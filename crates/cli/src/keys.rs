@@ -1,6 +1,7 @@
 //! `keygen`, `pubkey` and `keys`.
 
-pub(crate) mod ssh;
+mod card;
+mod ssh;
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -15,6 +16,14 @@ use crate::flags;
 
 /// A key file has 45 bytes; more than this is another file.
 const FILE_MAX: u64 = 1024;
+
+/// Does what is to be done with keys.
+pub(crate) fn run(flags: &flags::Keys) -> CommandResult {
+    match &flags.command {
+        flags::KeysCommand::Ssh(command) => ssh::run(command),
+        flags::KeysCommand::Card(flags) => card::run(flags),
+    }
+}
 
 /// Makes a key in a new file and says where, and what others need to know.
 pub(crate) fn keygen(flags: &flags::Keygen) -> CommandResult {

@@ -67,7 +67,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Broker(flags) => other::broker(flags),
         StraitCommand::Carry(flags) => carry::run(flags),
         StraitCommand::Outbox(flags) => outbox::run(flags),
-        StraitCommand::Keys(flags) => keys::ssh::run(flags),
+        StraitCommand::Keys(flags) => keys::run(flags),
         StraitCommand::Completions(flags) => pages::completions(flags, StraitFlags::command()),
         StraitCommand::Man(flags) => pages::man(flags, StraitFlags::command()),
     }

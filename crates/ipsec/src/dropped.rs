@@ -45,7 +45,7 @@ reasons! {
     NotReserved = "sequence-not-reserved",
     /// From the host: for a transport-mode association, but not between its two hosts.
     NotBetweenHosts = "not-between-hosts",
-    /// From the network: neither ESP nor QUIC nor a keepalive.
+    /// From the network: neither ESP nor QUIC nor a keepalive, nor a header that this node reads.
     UnknownDatagram = "unknown-datagram",
     /// From the network: ESP too short or with broken padding.
     MalformedEsp = "malformed-esp",
@@ -67,6 +67,8 @@ reasons! {
     Replayed = "replayed",
     /// From the network: older than the replay window.
     TooOld = "too-old",
+    /// From the network: above the mark that is on disk, which is written too slowly.
+    AboveMark = "above-mark",
     /// From the network: the integrity check failed.
     Forged = "forged",
     /// From the network: an inconsistent delivery report.

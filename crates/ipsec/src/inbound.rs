@@ -47,7 +47,7 @@ use crate::reassembly::Reassembly;
 use crate::sa::SaId;
 use crate::{Counters, Notice, PeerId, Reason};
 
-pub use crate::orders::ReceiverOrder as Order;
+pub use crate::orders::{HeldDatagram, ReceiverOrder as Order};
 pub use crate::policy::Forwarding;
 pub use coalesce::UdpOffload;
 pub use expand::{ExpandJob, ExpandTools, ExpandUnit};
@@ -92,6 +92,10 @@ pub trait Inlet {
     /// A datagram of a connection with a peer whose key is proved, for its streams.
     fn stream(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
         self.control(from, tos, datagram);
+    }
+    /// A datagram with a header that no association here is known by, or a key packet; false where no key manager takes it.
+    fn sessionless(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) -> bool {
+        false
     }
     /// An order for the sender of this node.
     fn order(&mut self, order: SenderOrder);

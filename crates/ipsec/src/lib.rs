@@ -19,6 +19,7 @@ mod esp;
 #[cfg(test)]
 mod family;
 mod fec;
+mod header;
 pub mod inbound;
 mod layers;
 mod notice;
@@ -53,6 +54,10 @@ pub use counters::{
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
 pub use fec::{CORRECTED_LOSS_MIN, LossPattern};
+pub use header::{
+    HEADER_PACKETS, HEADER_PAUSE, HeaderChange, InboundHeader, KeyNumbers, KeyPacketBeside, KeyPacketSchedule,
+    OutboundHeader, RECEIVE_SLACK, ReturnPath, SenderNumbers,
+};
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};

@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 
 use strait_compress::Decision;
 use strait_scheduler::Occupation;
-use strait_wire::Spi;
 use strait_wire::condition::Condition;
+use strait_wire::sessionless::Acknowledgement;
+use strait_wire::{Esn, Spi};
 
 use crate::PeerId;
 
@@ -22,6 +23,12 @@ pub enum Notice {
     Moved(PeerId),
     /// ESP from this address names an SPI that this node did not assign, or has forgotten.
     UnknownSpi(SocketAddr, Spi),
+    /// The peer has said this of a header of this node's, in an authentic packet.
+    Acknowledged(PeerId, Acknowledgement),
+    /// The peer puts a header in front of packets of this inbound SA, the last of them with this number, though it is bound to its SPI.
+    HeaderRepeats(PeerId, Spi, Esn),
+    /// The numbers of the peer come near to its mark on disk: this one was authentic on this inbound SA.
+    MarkLow(PeerId, Spi, Esn),
     /// The outbound SA has no sequence number left; nothing is sent until it is replaced.
     Exhausted(PeerId, Spi),
     /// The largest inner packet to the peer changed to this many bytes.

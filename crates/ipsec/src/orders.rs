@@ -6,15 +6,16 @@ use std::sync::Arc;
 
 use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
-use strait_wire::Spi;
+use strait_wire::{Spi, Tos};
 use strait_wire::condition::Condition;
 use strait_wire::missing::MissingRanges;
+use strait_wire::sessionless::Acknowledgement;
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
-    InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source,
+    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source,
     StreamTrain,
 };
 
@@ -78,6 +79,25 @@ pub enum SenderOrder {
     AnswerProbe(PeerId, u16, u16),
     /// The peer answered the probe of this number and outer size.
     ProbeAnswered(PeerId, u16, u16),
+    /// The peer has said so of the header of its association with this SPI.
+    Header(PeerId, Spi, HeaderChange),
+    /// Tell the peer what became of its header: where it is, or at this address.
+    Acknowledge(PeerId, Acknowledgement, Option<SocketAddr>),
+}
+
+/// A datagram with a header that the key manager has looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HeldDatagram {
+    /// Where it came from.
+    pub from: SocketAddr,
+    /// The outer header's DSCP and ECN.
+    pub tos: Tos,
+    /// Whose it is, and its SPI.
+    pub sa: (PeerId, Spi),
+    /// Where the ESP packet begins.
+    pub payload_at: usize,
+    /// The datagram.
+    pub bytes: Box<[u8]>,
 }
 
 /// A change to the receiver, made between two datagrams.
@@ -99,6 +119,10 @@ pub enum ReceiverOrder {
     Gate(Arc<dyn DatagramGate>),
     /// Accept this association, beside those there are.
     Install(Box<InboundSa>),
+    /// Take this datagram as if it came now: the key manager knows the header in front of it.
+    Again(Box<HeldDatagram>),
+    /// Accept the association of this peer with this SPI no longer, which only its header finds.
+    WithdrawKeyed(PeerId, Spi),
     /// Accept the association with this SPI in UDP no longer and wipe its key; others go with their peers.
     Withdraw(Spi),
 }

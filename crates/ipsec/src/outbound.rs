@@ -295,6 +295,7 @@ impl Outbound {
         if !self.stages.transmitter.departure.train.is_empty() {
             let tx = &mut self.stages.context(link, now, outlet);
             self.stages.transmitter.departure.depart(tx);
+            self.stages.transmitter.beside(tx);
             self.stages.transmitter.probe_path(tx);
             self.scheduler.list(tx.link);
         }
@@ -390,6 +391,7 @@ impl TxStages {
             return false;
         }
         // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
+        self.transmitter.beside(tx);
         self.transmitter.probe_path(tx);
         self.send_unit(tx)
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_clock::Time;
-use strait_wire::{Esn, Spi};
+use strait_wire::{Esn, Protocol, Spi};
 
 use crate::ah::{AhIn, AhOut};
 use crate::esp::{EspIn, EspOut};
-use crate::layers::Authentic;
+use crate::header::{HeaderLead, InboundHeader, OutboundHeader};
+use crate::layers::{Authentic, Inside};
 use crate::replay::ReplayRefused;
 use crate::sequence::{Numbers, Reserve};
 use crate::{PeerId, Reason, RepairTerms};
@@ -74,9 +75,17 @@ pub struct OutboundSa {
     pub(crate) payloads: Payloads,
     pub(crate) usage: Arc<Usage>,
     /// Nothing is sealed from then on.
-    pub(crate) expires: Time,
+    expires: Time,
+    /// When it is to be looked at next: it expires, or a header is due.
+    look_at: Time,
     /// Whether its losses are repaired.
     pub(crate) repair: RepairTerms,
+    /// Bytes of a header in front of the next packet.
+    pub(crate) lead: usize,
+    /// The header with the key of its packets, if it has one.
+    pub(crate) header: Option<Box<HeaderLead>>,
+    /// The number before the first.
+    pub(crate) base: u64,
 }
 
 impl OutboundSa {
@@ -95,7 +104,11 @@ impl OutboundSa {
             payloads: spec.payloads,
             usage: Arc::default(),
             expires: Time::MAX,
+            look_at: Time::MAX,
             repair: RepairTerms::Off,
+            lead: 0,
+            header: None,
+            base: 0,
         }
     }
 
@@ -103,8 +116,46 @@ impl OutboundSa {
     /// after a suspend.
     #[must_use]
     pub const fn until(mut self, expires: Time) -> OutboundSa {
-        self.expires = expires;
+        (self.expires, self.look_at) = (expires, expires);
         self
+    }
+
+    /// The same, with a header in front of its packets, whose key begins with the number `first`.
+    #[must_use]
+    pub fn headed(mut self, header: OutboundHeader, first: Esn) -> OutboundSa {
+        self.lead = header.bytes.len();
+        self.base = first.0.saturating_sub(1);
+        self.header = Some(Box::new(HeaderLead::new(header, first)));
+        self
+    }
+
+    /// Whether nothing comes back from its peer.
+    pub(crate) fn is_one_way(&self) -> bool {
+        self.header.as_ref().is_some_and(|header| header.is_one_way())
+    }
+
+    /// What is due at `now`: false when it has expired. A header may be due again, which the next packet has then.
+    pub fn look(&mut self, now: Time) -> bool {
+        self.look_at > now || self.look_closely(now)
+    }
+
+    #[cold]
+    fn look_closely(&mut self, now: Time) -> bool {
+        if let Some(header) = &self.header {
+            self.lead = header.bytes().len();
+            self.look_at = self.expires.min(header.due_at(now));
+        }
+        self.expires > now
+    }
+
+    /// The peer has said something of the header.
+    pub fn change_header(&mut self, change: crate::HeaderChange, now: Time) {
+        if let Some(header) = &mut self.header
+            && header.change(change)
+        {
+            self.lead = 0;
+            self.look_at = self.expires.min(header.due_at(now));
+        }
     }
 
     /// The same, whose losses are repaired on these terms.
@@ -166,6 +217,8 @@ pub struct InboundSa {
     pub(crate) recovers: bool,
     /// Whether its losses are repaired.
     pub(crate) repair: RepairTerms,
+    /// The header that brought its key, if one did.
+    pub(crate) header: Option<Box<InboundHeader>>,
 }
 
 impl InboundSa {
@@ -189,7 +242,24 @@ impl InboundSa {
             roams: true,
             recovers: false,
             repair: RepairTerms::Off,
+            header: None,
         }
+    }
+
+    /// The same, whose key came in this header, and whose packets are taken above `floor`.
+    #[must_use]
+    pub fn headed(self, header: InboundHeader, floor: Esn) -> InboundSa {
+        let id = if header.bound { SaId::Udp(self.spi) } else { SaId::Keyed(self.peer, self.spi) };
+        let first = header.first;
+        InboundSa { id, header: Some(Box::new(header)), ..self.beginning(first, floor) }
+    }
+
+    /// The number of an ESP packet that opens with this association, which is left as it is.
+    #[must_use]
+    pub fn try_open(mut self, packet: &[u8]) -> Option<Esn> {
+        let mut bytes = packet.to_vec();
+        let inside = Inside::untouched(0, bytes.len(), Protocol::ESP);
+        self.open(&mut bytes, inside).ok().map(|inside| inside.esn)
     }
 
     /// The same, which searches for the upper half of 64-bit sequence numbers where that was lost (RFC 4303 appendix A3): for

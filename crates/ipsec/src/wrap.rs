@@ -2,8 +2,8 @@
 //! (RFC 4301 sections 5.1 and 5.2).
 //!
 //! ```text
-//! outer header | AH | ESP header, IV | payload | ESP trailer, ICV
-//! '-- front --'
+//! outer header, or one with the key | AH | ESP header, IV | payload | ESP trailer, ICV
+//! '------------- front ------------'
 //! ```
 //!
 //! Each step is there or not; together they are every combination that the configuration can name. The
@@ -49,11 +49,11 @@ impl From<NoNumber> for NotSealed {
 }
 
 impl OutboundSa {
-    /// Bytes in front of the protocols. UDP's headers are the system's to write.
+    /// Bytes in front of the protocols: a header with the key, where one is due. UDP's headers are the system's to write.
     #[must_use]
     pub const fn front_len(&self, head: Head<'_>) -> usize {
         match (self.carrier, head) {
-            (Carrier::Udp, _) => 0,
+            (Carrier::Udp, _) => self.lead,
             (Carrier::Ip { .. }, Head::Own(headers, _)) => headers.len(),
             (Carrier::Ip { to: IpAddr::V4(_), .. }, Head::Fresh(_)) => ip::V4_HEADER_LEN,
             (Carrier::Ip { to: IpAddr::V6(_), .. }, Head::Fresh(_)) => ip::V6_HEADER_LEN,
@@ -120,7 +120,7 @@ impl OutboundSa {
 
     /// The headers in front, saying what follows and how long it is.
     fn put_front(
-        &self,
+        &mut self,
         head: Head<'_>,
         packet: &mut [u8],
         outermost: Protocol,
@@ -128,7 +128,7 @@ impl OutboundSa {
     ) -> Result<(), Unsealable> {
         let whole = packet.len();
         match (head, self.carrier) {
-            (Head::Own(headers, front), _) => {
+            (Head::Own(headers, front), Carrier::Ip { .. }) => {
                 packet.get_mut(..headers.len()).ok_or(Unsealable)?.copy_from_slice(headers);
                 front.refit(packet, outermost, whole).map_err(|_| Unsealable)
             }
@@ -145,7 +145,13 @@ impl OutboundSa {
                     .emit(packet)
                     .map_err(|_| Unsealable)
             }
-            (Head::Fresh(_), Carrier::Udp) => Ok(()),
+            (_, Carrier::Udp) => {
+                let header = self.header.as_mut().ok_or(Unsealable)?;
+                let room = packet.get_mut(..header.bytes().len()).ok_or(Unsealable)?;
+                room.copy_from_slice(header.bytes());
+                self.lead = header.sent(esn);
+                Ok(())
+            }
             (Head::Fresh(_), Carrier::Ip { .. }) => Err(Unsealable),
         }
     }

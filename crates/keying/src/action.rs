@@ -6,7 +6,7 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{IvMode, PeerCounters, PeerId, inbound, outbound};
 use strait_wire::Spi;
 
-use crate::ControlEvent;
+use crate::{ControlEvent, MarkOwner};
 
 /// Something for the node to do, in the order it is polled.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub enum Action {
     /// A node that the configuration does not list is there: it may open streams, until
     /// [`Control::remove_peer`](crate::Control::remove_peer).
     Unlisted(PeerId, Arc<PeerCounters>),
+    /// Write this mark to disk, and say so with [`Control::mark_persisted`](crate::Control::mark_persisted).
+    PersistMark(MarkOwner, u64),
     /// Log it.
     Log(ControlEvent),
     /// Write this key where an analyser reads it; only with

@@ -13,6 +13,7 @@ mod context;
 mod handshakes;
 mod peer;
 mod peer_table;
+mod sessionless;
 mod sessions;
 mod spis;
 mod streams;
@@ -27,16 +28,21 @@ use std::sync::Arc;
 use strait_clock::{Deadline, Time};
 use strait_ipsec::{Notice, PeerId, inbound};
 use strait_scheduler::LinkRate;
-use strait_wire::Spi;
 use strait_wire::tos::Ecn;
+use strait_wire::{Spi, Tos};
 
 use crate::channel::Channels;
 use crate::tls::AllowList;
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
+pub use sessionless::{
+    MarkOwner, SessionlessCounts, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock,
+};
+
 use context::ControlContext;
 use handshakes::Handshakes;
 use peer::{PERSEVERANCE, PeerRecord};
 use peer_table::PeerTable;
+use sessionless::SessionlessPeers;
 use sessions::Sessions;
 
 /// The key manager of one node.
@@ -47,6 +53,7 @@ use sessions::Sessions;
 pub struct Control {
     handshakes: Handshakes,
     sessions: Sessions,
+    sessionless: Option<Box<SessionlessPeers>>,
 }
 
 impl Control {
@@ -74,7 +81,13 @@ impl Control {
         Ok(Control {
             handshakes: Handshakes::new(channels),
             sessions: Sessions::new(PeerTable::new(allowed), context),
+            sessionless: None,
         })
+    }
+
+    /// From now on, this node may have peers with keys that need no session; to be called once.
+    pub fn begin_sessionless(&mut self, settings: SessionlessSettings) {
+        self.sessionless = Some(Box::new(SessionlessPeers::new(settings)));
     }
 
     /// This node's public key.
@@ -86,9 +99,7 @@ impl Control {
     /// Adds a peer, in place of one with the same number or key if there is one.
     pub fn add_peer(&mut self, mut config: PeerConfig, now: Time) {
         let id = config.spec.id;
-        for taken in [Some(id), self.sessions.peers.by_key(config.key)].into_iter().flatten() {
-            self.remove(taken, now);
-        }
+        self.make_room_for(&config, now);
         let endpoint = match config.place {
             Where::Address(address) => Some(address),
             Where::Unknown | Where::Name(_) => None,
@@ -129,9 +140,57 @@ impl Control {
         self.handshakes.pump(&mut self.sessions, now);
     }
 
+    /// Adds a peer with which keys need no session, in place of one with the same number or key if there is one. There are none before
+    /// [`Control::begin_sessionless`].
+    pub fn add_sessionless(&mut self, config: PeerConfig, terms: SessionlessTerms, now: Time) {
+        self.make_room_for(&config, now);
+        if let Some(peers) = &mut self.sessionless {
+            peers.add(&mut self.sessions.context, config, terms, now);
+        }
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Changes what is said of such a peer.
+    pub fn update_sessionless(&mut self, config: PeerConfig, terms: SessionlessTerms, now: Time) {
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.has(config.spec.id)) {
+            peers.update(&mut self.sessions.context, config, terms, now);
+            return self.handshakes.pump(&mut self.sessions, now);
+        }
+        self.add_sessionless(config, terms, now);
+    }
+
+    /// Takes a datagram of a peer without a session, which begins with a header or is a key packet.
+    pub fn sessionless_datagram(&mut self, from: SocketAddr, tos: Tos, data: &[u8], now: Time) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.datagram(&mut self.sessions.context, from, tos, data, now);
+        }
+    }
+
+    /// Takes that a mark is on disk, as [`Action::PersistMark`] asked.
+    pub fn mark_persisted(&mut self, owner: MarkOwner, mark: u64, now: Time) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.persisted(&mut self.sessions.context, owner, mark, now);
+        }
+    }
+
+    /// What can be shown of a peer with which keys need no session.
+    #[must_use]
+    pub fn sessionless_status(&self, peer: PeerId) -> Option<SessionlessStatus> {
+        self.sessionless.as_ref()?.status(&self.sessions.context, peer)
+    }
+
+    /// What such peers share; nothing of a node that has none.
+    #[must_use]
+    pub fn sessionless_counts(&self) -> Option<SessionlessCounts> {
+        self.sessionless.as_ref().map(|peers| peers.counts())
+    }
+
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub fn set_link(&mut self, up: LinkRate, down: LinkRate, now: Time) {
         self.sessions.set_link(up, down);
+        if let Some(peers) = &self.sessionless {
+            peers.set_link(&mut self.sessions.context);
+        }
         self.handshakes.channels.set_link(up, self.sessions.estimate(), now);
         self.handshakes.pump(&mut self.sessions, now);
     }
@@ -168,6 +227,11 @@ impl Control {
 
     /// Takes what the data plane noticed.
     pub fn notice(&mut self, notice: Notice, now: Time) {
+        let notice = match &mut self.sessionless {
+            Some(peers) => peers.notice(&mut self.sessions.context, notice, now),
+            None => Some(notice),
+        };
+        let Some(notice) = notice else { return };
         match notice {
             Notice::Moved(id) => self.sessions.note_endpoint(id, now),
             Notice::Slower(times) => self.sessions.slowed(times),
@@ -184,7 +248,12 @@ impl Control {
             Notice::Reported(id, condition) => {
                 self.with_peer(id, now, |peer, context| peer.reported(condition, context));
             }
-            Notice::InnerMtu(..) | Notice::Explained(_) | Notice::Decided(_) => {}
+            Notice::InnerMtu(..)
+            | Notice::Explained(_)
+            | Notice::Decided(_)
+            | Notice::Acknowledged(..)
+            | Notice::HeaderRepeats(..)
+            | Notice::MarkLow(..) => {}
         }
         self.handshakes.pump(&mut self.sessions, now);
     }
@@ -195,7 +264,9 @@ impl Control {
     /// # Errors
     /// None of its own: an `answer` that is an error counts as a failed attempt.
     pub fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>, now: Time) {
-        if self.is_looking_up(peer, name) {
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.is_looking_up(peer, name)) {
+            peers.resolved(&mut self.sessions.context, peer, name, answer);
+        } else if self.is_looking_up(peer, name) {
             self.handshakes.looked_up(&mut self.sessions, peer, answer, now);
         }
         self.handshakes.pump(&mut self.sessions, now);
@@ -206,6 +277,7 @@ impl Control {
     #[must_use]
     pub fn is_looking_up(&self, peer: PeerId, name: &str) -> bool {
         self.sessions.peers.get(peer).is_some_and(|peer| peer.is_looking_up(name))
+            || self.sessionless.as_ref().is_some_and(|peers| peers.is_looking_up(peer, name))
     }
 
     /// Does what is due at `now`.
@@ -219,13 +291,20 @@ impl Control {
         for id in self.sessions.ids() {
             self.with_peer(id, now, |peer, context| peer.keep_alive(now, context));
         }
+        if let Some(peers) = &mut self.sessionless {
+            peers.timeout(&mut self.sessions.context, now);
+        }
         self.handshakes.pump(&mut self.sessions, now);
     }
 
     /// When [`Control::timeout`] wants to be called next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Deadline> {
-        Deadline::earliest(self.handshakes.poll_timeout(), self.sessions.deadline())
+        let sessionless = self.sessionless.as_ref().and_then(|peers| peers.poll_timeout());
+        Deadline::earliest(
+            Deadline::earliest(self.handshakes.poll_timeout(), self.sessions.deadline()),
+            sessionless,
+        )
     }
 
     /// What has to be done next, to be polled until there is nothing after every other call.
@@ -236,12 +315,15 @@ impl Control {
     /// What can be shown of a peer.
     #[must_use]
     pub fn status(&self, peer: PeerId) -> Option<PeerStatus> {
-        self.sessions.peers.get(peer).map(|peer| peer.status(self.sessions.context.node.up))
+        let sessionless = || self.sessionless.as_ref()?.peer_status(&self.sessions.context, peer);
+        let session = self.sessions.peers.get(peer).map(|peer| peer.status(self.sessions.context.node.up));
+        session.or_else(sessionless)
     }
 
-    /// The peers there are, by number.
+    /// The peers there are: those with sessions by number, then the others.
     pub fn peers(&self) -> impl Iterator<Item = PeerId> {
-        self.sessions.peers.ids()
+        let sessionless = self.sessionless.iter().flat_map(|peers| peers.ids());
+        self.sessions.peers.ids().chain(sessionless)
     }
 
     /// Connections of the control channel that have not faded yet.
@@ -288,7 +370,19 @@ impl Control {
         self.with_peer(id, now, |peer, _| peer.initiation.want(now + PERSEVERANCE));
     }
 
+    /// Removes whom a peer that is added replaces.
+    fn make_room_for(&mut self, config: &PeerConfig, now: Time) {
+        let by_key = self.sessionless.as_ref().and_then(|peers| peers.by_key(&config.key));
+        for taken in [Some(config.spec.id), self.sessions.peers.by_key(config.key), by_key].into_iter().flatten()
+        {
+            self.remove(taken, now);
+        }
+    }
+
     fn remove(&mut self, id: PeerId, now: Time) {
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.has(id)) {
+            peers.remove(&mut self.sessions.context, id, now);
+        }
         if self.sessions.remove(id) {
             self.handshakes.close_all(id, now);
         }

@@ -8,6 +8,7 @@ use strait_crypto::Suite;
 use strait_ipsec::PeerId;
 use strait_wire::Spi;
 
+use crate::sessionless::{self, CannotSend};
 use crate::{MessageError, PublicKey, Role};
 
 /// A change of state worth a line in a log; [`fmt::Display`] is that line without the peer's name.
@@ -91,6 +92,30 @@ pub enum ControlEvent {
         name: String,
         /// What the resolver said.
         why: String,
+    },
+    /// The first authentic packet under a packet key came from a peer.
+    HeardWithoutSession {
+        /// Who.
+        peer: PeerId,
+    },
+    /// No packet key towards a peer can be begun.
+    CannotSend {
+        /// Towards whom.
+        peer: PeerId,
+        /// Why.
+        why: CannotSend,
+    },
+    /// Packet keys towards a peer can be begun again.
+    SendsAgain {
+        /// Towards whom.
+        peer: PeerId,
+    },
+    /// A datagram with a packet key was refused for something that people can mend.
+    RefusedHeader {
+        /// From where it came.
+        from: SocketAddr,
+        /// Why.
+        why: sessionless::Refusal,
     },
     /// Packets wait for a peer without a known endpoint.
     NoEndpoint {
@@ -205,6 +230,14 @@ impl fmt::Display for ControlEvent {
                 f.write_str("nothing received from the peer; sending a liveness probe")
             }
             ControlEvent::Unresolved { name, why, .. } => write!(f, "cannot look up {name}: {why}"),
+            ControlEvent::HeardWithoutSession { .. } => {
+                f.write_str("first packet from the peer under a key without a session")
+            }
+            ControlEvent::CannotSend { why, .. } => write!(f, "nothing is sent to the peer: {why}"),
+            ControlEvent::SendsAgain { .. } => f.write_str("packets are sent to the peer again"),
+            ControlEvent::RefusedHeader { from, why } => {
+                write!(f, "a datagram from {from} was refused: {}", why.name())
+            }
             ControlEvent::NoEndpoint { .. } => f.write_str(
                 "packets are queued, but the peer has no `endpoint` and has not sent anything yet",
             ),
@@ -225,8 +258,11 @@ impl ControlEvent {
             | ControlEvent::Moved { peer, .. }
             | ControlEvent::Silent { peer }
             | ControlEvent::Unresolved { peer, .. }
+            | ControlEvent::HeardWithoutSession { peer }
+            | ControlEvent::CannotSend { peer, .. }
+            | ControlEvent::SendsAgain { peer }
             | ControlEvent::NoEndpoint { peer } => Some(*peer),
-            ControlEvent::Refused { .. } => None,
+            ControlEvent::Refused { .. } | ControlEvent::RefusedHeader { .. } => None,
         }
     }
 }

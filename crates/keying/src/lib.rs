@@ -39,7 +39,9 @@ mod x25519;
 
 pub use action::{Action, DangerKey, SaDirection};
 pub use channel::{Epoch, LentConnection, LentEvent, StreamTransport};
-pub use control::Control;
+pub use control::{
+    Control, MarkOwner, SessionlessCounts, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock,
+};
 pub use event::{ControlEvent, HandshakeFailure, Refusal};
 pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey, SIGNATURE_LEN};
 pub use kdf::derive_key;

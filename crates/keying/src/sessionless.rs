@@ -6,42 +6,44 @@
 //! and nothing is lost when either end restarts. There is no forward secrecy: who steals a node's key can read all that was recorded.
 //!
 //! ```text
-//! out   Sender::begin -> OutboundKey, its header in front of ESP while HeaderSchedule wants it
+//! out   Sender::begin -> OutboundKey, its header in front of ESP while the peer needs it
 //! in    Receiver::look -> Verdict: known, new with keys to try, waiting, or refused
-//!       ESP opens -> Receiver::opened -> deliver, now or once the mark is on disk
+//!       ESP opens -> Receiver::bind, Receiver::received -> deliver, now or once the mark is on disk
 //! ```
 //!
 //! Parts: `clock` has the time of day and epochs; `algorithms` their numbers; `shared` Kij and Kijn; `packet_key` Kp; `node_keys`
-//! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts; `schedule` when
-//! headers and key packets are sent; `sender` and `receiver` the state of both ends; `cache` the bounded caches; `card` what a node says
-//! of itself, signed.
+//! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts, and
+//! `mark_file` how they stand on disk; `sender` and `receiver` the state of both ends;
+//! `cache` the bounded caches; `card` what a node says of itself, signed.
 
 mod algorithms;
 mod cache;
 mod card;
 mod clock;
+mod mark_file;
 mod marks;
 mod node_keys;
 mod packet_key;
 mod receiver;
-mod schedule;
 mod sender;
 mod shared;
+
+pub use strait_ipsec::{RECEIVE_SLACK, ReturnPath};
 
 pub use algorithms::{Compression, KijAlgorithm, PacketAlgorithms, Protection, UnknownAlgorithm};
 pub use cache::CacheCounts;
 pub use card::{CARD_TEXT_MAX, CardError, CardName, KeyCard};
 pub use clock::{EpochLength, EpochOff, Now, WallTime};
-pub use marks::{CannotSend, Delivery, RECEIVE_SLACK, SEND_SLACK, SendMark};
+pub use mark_file::{MARK_FILE_MAX, MARKS_MAX, MarkFileError, MarkJournal, MarkTable, MarkWrite};
+pub use marks::{CannotSend, Delivery, SEND_SLACK, SendMark};
 pub use node_keys::{
     BadKemKey, CheckKey, KEM_PUBLIC_LEN, KEM_SECRET_LEN, KemKey, KemPublic, NodeKeys, key_name, text_name,
 };
 pub use packet_key::{PACKET_KEY_LEN, PacketKey, PacketKeyLimits};
 pub use receiver::{
-    Candidate, KnownSender, Received, Receiver, ReceiverCounts, ReceiverEvent, ReceiverSettings, Refusal,
+    BoundKey, Candidate, KnownSender, Received, Receiver, ReceiverCounts, ReceiverEvent, ReceiverSettings, Refusal,
     Refusals, UnknownKey, Verdict, WaitingDatagram,
 };
-pub use schedule::{HEADER_PACKETS, HEADER_PAUSE, HeaderSchedule, ReturnPath};
 pub use sender::{Acknowledged, OutboundKey, Sender, SenderSettings};
 pub use shared::{Direction, EpochSecret, Kij, Kijn};
 

@@ -16,11 +16,13 @@ mod key_file;
 mod login;
 mod manual;
 mod outside;
+mod own;
 mod peer;
 mod problem;
 mod queueing;
 mod reader;
 mod sections;
+mod sessionless;
 mod template;
 mod value;
 
@@ -35,7 +37,7 @@ use ipnet::IpNet;
 use strait_crypto::SuiteSet;
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{IvMode, RuleSet};
-use strait_keying::{Lifetime, PresharedToken, PrivateKey};
+use strait_keying::Lifetime;
 use strait_scheduler::LinkRate;
 use zeroize::Zeroizing;
 
@@ -45,14 +47,16 @@ pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
 pub use kerberos::KerberosSection;
-pub use key_file::KeyFileError;
+pub use key_file::{KeyFileError, kem_key_file};
 pub use login::LoginSection;
 pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
     ManualProtection, Spis,
 };
+pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
+pub use sessionless::SessionlessSection;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use template::template;
 pub use value::{BadDuration, BadSize, duration, size};
@@ -251,24 +255,6 @@ impl Config {
     /// [`ConfigError::Invalid`] with everything that is wrong.
     pub fn parse(text: &str, origin: &Path) -> Result<Config, ConfigError> {
         sections::read(text, origin, &Nothing)
-    }
-
-    /// Reads the pre-shared token; none when no file is named for it.
-    ///
-    /// # Errors
-    /// [`KeyFileError`] with the remedy.
-    pub fn token(&self) -> Result<Option<PresharedToken>, KeyFileError> {
-        let read = |path| key_file::read(path, self.access.owner);
-        self.node.token_file.as_deref().map(read).transpose()
-    }
-
-    /// Reads the private key, which a configuration never holds; none when no file is named for it.
-    ///
-    /// # Errors
-    /// [`KeyFileError`] with the remedy.
-    pub fn private_key(&self) -> Result<Option<PrivateKey>, KeyFileError> {
-        let read = |path| key_file::read(path, self.access.owner);
-        self.node.private_key_file.as_deref().map(read).transpose()
     }
 
     /// What is insecure about it and allowed, a sentence each; `path` is where it stands.

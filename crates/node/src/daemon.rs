@@ -11,6 +11,8 @@
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
+//! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
+//! sessionless peers with keys that need no session                            daemon/sessionless.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
@@ -21,6 +23,7 @@ mod host_watch;
 mod key_log;
 mod log_budget;
 mod manual;
+mod marks;
 mod names;
 mod path_keeper;
 mod ready;
@@ -28,6 +31,7 @@ mod reload;
 mod report;
 mod resolver;
 mod roster;
+mod sessionless;
 mod signals;
 mod start;
 mod starter;
@@ -71,6 +75,7 @@ use path_keeper::PathKeeper;
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
+use sessionless::SessionlessKeys;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
 use starter::{Starter, StarterEvent};
@@ -98,6 +103,7 @@ struct Daemon {
     direct: Option<Arc<Direct>>,
     ranking: Ranking,
     control: Control,
+    sessionless: SessionlessKeys,
     manual: ManualPeers,
     roster: Roster,
     rules: Arc<RuleSet>,
@@ -301,6 +307,7 @@ impl Daemon {
                     }
                 }
                 () = self.streams.ready() => {}
+                event = self.sessionless.next() => self.mark_event(event),
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
@@ -369,6 +376,9 @@ impl Daemon {
             let now = self.clock.now();
             match message {
                 ToControl::Datagram { from, ecn, bytes } => self.control.datagram(from, ecn, &bytes, now),
+                ToControl::Sessionless { from, tos, bytes } => {
+                    self.control.sessionless_datagram(from, tos, &bytes, now);
+                }
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
                 ToControl::Notice(notice) => {

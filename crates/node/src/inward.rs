@@ -273,6 +273,10 @@ impl Inlet for InwardIo<'_> {
         self.control.stream(from, tos.ecn(), datagram);
     }
 
+    fn sessionless(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) -> bool {
+        self.control.sessionless(from, tos, datagram)
+    }
+
     fn order(&mut self, order: outbound::Order) {
         // The sender is behind by a thousand orders, although each peer has a budget for those that it causes: a probe more or
         // less does not matter; where a peer moved to is no order.

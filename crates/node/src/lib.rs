@@ -20,6 +20,7 @@ pub mod inward;
 pub mod local;
 pub mod logging;
 pub mod login;
+mod mark_file;
 pub mod metrics;
 pub mod netlink;
 pub mod network;

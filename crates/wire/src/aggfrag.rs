@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, missing, probe, repetition, symbol};
+use crate::{Malformed, block, condition, field, missing, probe, repetition, sessionless, symbol};
 
 mod blocks;
 
@@ -39,6 +39,8 @@ pub enum Subtype {
     Repetition,
     /// A repair symbol.
     RepairSymbol,
+    /// What became of a header with a packet key.
+    Acknowledgement,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -55,6 +57,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         missing::SUBTYPE => Subtype::Missing,
         repetition::SUBTYPE => Subtype::Repetition,
         symbol::SUBTYPE => Subtype::RepairSymbol,
+        sessionless::ACKNOWLEDGEMENT_SUBTYPE => Subtype::Acknowledgement,
         other => Subtype::Unknown(other),
     })
 }

@@ -50,6 +50,15 @@ const FLAG_ANSWER: u8 = 1;
 /// Kijn contains the secret of a key packet.
 const FLAG_HYBRID: u8 = 2;
 
+/// The SPI in a datagram that begins with a header, before anything else of it is read; none where it begins with anything else.
+#[must_use]
+pub fn header_spi(datagram: &[u8]) -> Option<Spi> {
+    let (&[HEADER_TYPE, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d], _) = datagram.split_first_chunk()? else {
+        return None;
+    };
+    Some(Spi(u32::from_be_bytes([a, b, c, d])))
+}
+
 /// The numbers of the algorithms, each chosen apart from the others (draft-ietf-ipsec-skip-06 section 2.1). What they mean is for the
 /// crates above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

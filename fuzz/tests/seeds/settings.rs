@@ -1,7 +1,7 @@
 //! Seeds of what two nodes are told to do: configurations, and messages of the control channel.
 
-use strait_keying::sessionless::{EpochLength, KEM_PUBLIC_LEN, KemPublic, KeyCard};
-use strait_keying::{Capabilities, PrivateKey};
+use strait_keying::sessionless::{EpochLength, KEM_PUBLIC_LEN, KemPublic, KeyCard, MarkJournal, MarkTable};
+use strait_keying::{Capabilities, PrivateKey, PublicKey};
 
 use super::Seed;
 
@@ -79,5 +79,35 @@ pub fn key_card_seeds() -> Vec<Seed> {
         ("key_card", "field-twice", twice),
         ("key_card", "unknown-field", unknown),
         ("key_card", "other-version", vec![2; 80]),
+    ]
+}
+
+pub fn mark_file_seeds() -> Vec<Seed> {
+    let node = PublicKey::from_bytes([1; 32]);
+    let mut table = MarkTable::new(node);
+    table.raise(node, 1_000_000).unwrap();
+    table.raise(PublicKey::from_bytes([2; 32]), 2_000_000).unwrap();
+    let (mut journal, file) = MarkJournal::begin(&table);
+    // Without the journal, which the target adds.
+    let begun = file[..144].to_vec();
+    let entry = journal.append(&[(node, 3_000_000)].into()).unwrap().bytes;
+    let with_entry = [&file[..4096], &entry[..80]].concat();
+    let of = |settings: u8, bytes: &[u8]| [&[settings], bytes].concat();
+    let mut later = with_entry.clone();
+    later.resize(8192, 0);
+    later.extend_from_slice(&journal.append(&[(node, 4_000_000)].into()).unwrap().bytes[..80]);
+    later[4096 + 30] ^= 1;
+    let writes: Vec<u8> = (0..32).flat_map(|number| [number << 3, number, 1, number]).collect();
+    vec![
+        ("mark_file", "table", of(3, &begun)),
+        ("mark_file", "table-cut", of(1, &begun[..60])),
+        ("mark_file", "table-alone", of(1, &begun)),
+        ("mark_file", "entry", of(3, &with_entry)),
+        ("mark_file", "entry-spoilt", of(3, &later)),
+        ("mark_file", "other-version", of(3, b"straitM\x02")),
+        ("mark_file", "nothing", of(1, &[])),
+        ("mark_file", "writes", of(0, &writes)),
+        ("mark_file", "torn", of(0, &[0, 1, 0, 9, 3, 60, 0, 10, 2, 1, 0, 11, 4, 255, 0, 12])),
+        ("mark_file", "spoilt", of(0, &[0, 1, 0, 9, 0, 2, 0, 9, 5, 0x10, 0x18, 1, 7, 0, 0, 0])),
     ]
 }

@@ -79,6 +79,31 @@ pub(crate) enum KeysCommand {
     /// Keys of OpenSSH, ssh-ed25519 without a passphrase; programs such as age take them, too
     #[command(subcommand)]
     Ssh(SshCommand),
+    /// Print this node's key card, one line for peers with `keying = "sessionless"`; or print what a card says
+    Card(KeysCard),
+}
+
+/// Flags of `keys card`.
+#[derive(Debug, Args)]
+pub(crate) struct KeysCard {
+    /// A configuration, or a private key file made by `keygen`; with --show a card, or a file with one
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: String,
+    /// Days for which the card is valid, from yesterday on
+    #[arg(long, value_name = "N", default_value_t = 3650, value_parser = clap::value_parser!(u32).range(1..=36_500))]
+    pub(crate) days: u32,
+    /// What people call the node: 1 to 63 letters, digits, `-`, `_` and `.` [default: the name of the file]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Leave out the ML-KEM key: what is recorded then is not safe from a quantum computer
+    #[arg(long)]
+    pub(crate) without_ml_kem: bool,
+    /// Verify a card and print what it says
+    #[arg(long, conflicts_with_all = ["days", "name", "without_ml_kem"])]
+    pub(crate) show: bool,
+    /// With --show: print it as JSON
+    #[arg(long, requires = "show")]
+    pub(crate) json: bool,
 }
 
 /// In which direction.

@@ -14,8 +14,7 @@ const FILE_MAX: u64 = 16 * 1024;
 const COMMENT: &str = "strait";
 
 /// Converts keys.
-pub(crate) fn run(flags: &flags::Keys) -> CommandResult {
-    let flags::KeysCommand::Ssh(command) = &flags.command;
+pub(super) fn run(command: &flags::SshCommand) -> CommandResult {
     match command {
         flags::SshCommand::Import(flags) => import(flags),
         flags::SshCommand::Export(flags) => export(flags),

@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use strait_clock::Time;
 use strait_scheduler::Budget;
-use strait_wire::Spi;
+use strait_wire::{Esn, Spi};
 
 use super::assembly::{Assembly, BlockMemory};
 use super::epoch::EpochSearch;
@@ -17,6 +17,7 @@ use super::fragment::PartialPacket;
 use super::reception::{ArrivalCount, is_data};
 use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
+use crate::header::HeaderedIntake;
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::{Reception, ReportWish};
@@ -50,8 +51,7 @@ pub(super) struct Associations {
 #[derive(Debug)]
 pub(super) struct ReceivingSa {
     pub(super) sa: InboundSa,
-    /// Where the upper half of its numbers can be lost.
-    search: Option<Box<EpochSearch>>,
+    opening: Opening,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
     /// Where its newest packet came from, and how often the peer had moved by then.
@@ -59,6 +59,17 @@ pub(super) struct ReceivingSa {
     pub(super) inbox: Inbox,
     /// What is missing, where that is repaired.
     pub(super) repair: Option<Box<InboundRepair>>,
+}
+
+/// How packets of an association are opened.
+#[derive(Debug)]
+enum Opening {
+    /// As they come.
+    Plain,
+    /// The upper half of its numbers can be lost.
+    Searching(Box<EpochSearch>),
+    /// Its key came in a header; what is delivered follows the mark of its sender.
+    Headed(Box<HeaderedIntake>),
 }
 
 /// What came on an association and is not whole yet. It needs no key.
@@ -103,6 +114,8 @@ pub(super) struct PeerMemory {
     pub(super) probes: Budget,
     /// Its requests for what is missing there.
     pub(super) requests: Budget,
+    /// What it says of this node's headers.
+    pub(super) acknowledgements: Budget,
     /// How long a repair takes.
     pub(super) repair_round: RepairRound,
     /// When the key manager was last told that it moved.
@@ -110,16 +123,22 @@ pub(super) struct PeerMemory {
 }
 
 impl ReceivingSa {
-    fn new(sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
+    fn new(mut sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
         let counters = Arc::clone(&memory.counters);
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
         let repairs = sa.repair != RepairTerms::Off;
         let (fragment, assembly) = (None, Assembly::default());
         let inbox = Inbox { peer, counters, mode, payloads, repairs, fragment, assembly };
-        let search = sa.recovers.then(|| Box::new(EpochSearch::new()));
+        let header = sa.header.take();
+        let base = header.as_ref().map_or(0, |header| header.first.0.saturating_sub(1));
+        let opening = match header {
+            Some(header) => Opening::Headed(Box::new(HeaderedIntake::new(*header))),
+            None if sa.recovers => Opening::Searching(Box::new(EpochSearch::new())),
+            None => Opening::Plain,
+        };
         let repair = InboundRepair::new(sa.repair);
-        let arrivals = ArrivalCount::new(memory.wish);
-        ReceivingSa { sa, search, arrivals, confirmed: false, from: None, inbox, repair }
+        let arrivals = ArrivalCount::new(memory.wish, base);
+        ReceivingSa { sa, opening, arrivals, confirmed: false, from: None, inbox, repair }
     }
 
     /// Steps 2 to 4, and what is counted of a packet of `wire` bytes; whom it is from, and what is left.
@@ -135,9 +154,10 @@ impl ReceivingSa {
             return Err(Reason::UnknownSpi);
         }
         let sealed = inside.range().len() as u64;
-        let inside = match &mut self.search {
-            Some(search) => search.open(&mut self.sa, bytes, inside, now)?,
-            None => self.sa.open(bytes, inside)?,
+        let inside = match &mut self.opening {
+            Opening::Plain => self.sa.open(bytes, inside)?,
+            Opening::Searching(search) => search.open(&mut self.sa, bytes, inside, now)?,
+            Opening::Headed(headed) => headed.open(&mut self.sa, bytes, inside, now, inlet)?,
         };
         self.sa.usage.note(1, sealed, now);
         self.inbox.counters.in_datagrams.add(1);
@@ -147,6 +167,27 @@ impl ReceivingSa {
             inlet.notice(Notice::Confirmed(self.sa.peer, self.sa.spi));
         }
         Ok((self.sa.peer, inside))
+    }
+
+    /// The length of the header in front of `datagram`, if it is the one that brought the key of this association.
+    pub(super) fn header_of(&self, datagram: &[u8]) -> Option<usize> {
+        let Opening::Headed(headed) = &self.opening else { return None };
+        let header = &headed.header.bytes;
+        datagram.starts_with(header).then_some(header.len())
+    }
+
+    /// The packet with this number, which was authentic, had the header.
+    pub(super) fn had_header(&mut self, number: Esn, now: Time, inlet: &mut impl Inlet) {
+        if let Opening::Headed(headed) = &mut self.opening
+            && headed.is_repeated(number, now)
+        {
+            inlet.notice(Notice::HeaderRepeats(self.sa.peer, self.sa.spi, number));
+        }
+    }
+
+    /// Whether its sender takes anything from here.
+    fn is_answered(&self) -> bool {
+        !matches!(&self.opening, Opening::Headed(headed) if !headed.header.answers)
     }
 
     /// Counts an ESP packet of `len` bytes; what arrived, if this packet is a reason to report it. Reports, probes and the like are
@@ -162,7 +203,7 @@ impl ReceivingSa {
         let due = self.arrivals.is_due(origin.now) && matches!(self.sa.payloads, Payloads::Strait { .. });
         let payload = bytes.get(inside.range()).unwrap_or_default();
         let looks = due && is_data(inside.next, payload);
-        if looks { self.arrivals.look(self.sa.spi, origin.now) } else { None }
+        if looks && self.is_answered() { self.arrivals.look(self.sa.spi, origin.now) } else { None }
     }
 
     /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
@@ -287,6 +328,7 @@ impl Associations {
             allowance: work::allowance(),
             probes: peer_messages::probes(),
             requests: peer_messages::requests(),
+            acknowledgements: peer_messages::acknowledgements(),
             repair_round: RepairRound::default(),
             moved_at: None,
         };

@@ -1,11 +1,13 @@
 //! Steps 1 to 4: from the network to an authentic payload, whose further way is another file's; and changes to all of that.
 
 use std::net::SocketAddr;
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
 use strait_compress::{Calibration, Gauge};
+use strait_wire::sessionless::header_spi;
 use strait_wire::{Protocol, Tos, demux, esp as wire_esp, ip};
 
 use super::associations::{Associations, InboxParts};
@@ -17,10 +19,14 @@ use super::upper_layer::UpperLayer;
 use super::work::WorkingTime;
 use super::{Batch, InboundSettings, Inlet, Order, Origin};
 use crate::layers::Inside;
+use crate::orders::HeldDatagram;
 use crate::outer::outer_len;
 use crate::repair::is_of_repair;
 use crate::sa::SaId;
 use crate::{Counters, Mode, Notice, PeerId, Reason, Source};
+
+/// Datagrams that wait to be taken again: all that one turn of the key manager may hand back.
+const AGAIN: usize = 1024;
 
 /// All of the receiver but for outer fragments.
 #[derive(Debug)]
@@ -33,6 +39,8 @@ pub(super) struct Intake {
     pub(super) working: WorkingTime,
     /// When the repair of losses has its next step to take.
     pub(super) repair_at: Option<Time>,
+    /// Datagrams whose header the key manager has looked at.
+    again: VecDeque<HeldDatagram>,
 }
 
 /// One datagram of a batch.
@@ -43,6 +51,8 @@ struct RawDatagram<'a> {
     /// The whole batch, and where this one lies in it.
     bytes: &'a mut [u8],
     range: Range<usize>,
+    /// Bytes of a header that were in front of it.
+    header: usize,
 }
 
 impl Intake {
@@ -55,6 +65,7 @@ impl Intake {
             counters,
             working: WorkingTime::default(),
             repair_at: None,
+            again: VecDeque::new(),
         }
     }
 
@@ -67,11 +78,13 @@ impl Intake {
         let Batch { from, tos, segment, bytes } = batch;
         self.counters.drops.count(Reason::BlockIncomplete, self.associations.expire_blocks(now));
         self.working.begin(now);
+        // What came before these.
+        self.take_again(now, inlet);
         let mut taken = 0;
         while taken < bytes.len() && self.make_room(bytes, now, inlet) {
             let range = taken..(taken + segment.max(1)).min(bytes.len());
             taken = range.end;
-            let datagram = RawDatagram { from, tos, now, bytes: &mut *bytes, range };
+            let datagram = RawDatagram { from, tos, now, bytes: &mut *bytes, range, header: 0 };
             if let Err(reason) = self.datagram(datagram, inlet) {
                 self.counters.refuse(reason);
             }
@@ -101,7 +114,8 @@ impl Intake {
     fn datagram(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
         let bytes = datagram.bytes.get(datagram.range.clone()).unwrap_or_default();
         match demux::classify(bytes) {
-            demux::DatagramKind::Esp => self.esp(datagram, inlet),
+            demux::DatagramKind::Esp => self.esp(datagram, None, inlet),
+            demux::DatagramKind::Sessionless => self.headed(datagram, inlet),
             demux::DatagramKind::Quic => {
                 self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
                 match self.control.admit(Source::of(datagram.from.ip()), bytes, datagram.now)? {
@@ -112,21 +126,57 @@ impl Intake {
                 Ok(())
             }
             demux::DatagramKind::Keepalive => Ok(()),
-            demux::DatagramKind::Sessionless | demux::DatagramKind::Unknown => Err(Reason::UnknownDatagram),
+            demux::DatagramKind::Unknown => Err(Reason::UnknownDatagram),
         }
     }
 
-    /// One ESP packet in UDP.
-    fn esp(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
-        let RawDatagram { from, tos, now, bytes, range } = datagram;
+    /// A header in front of an ESP packet: one that is in use, or what the key manager has to look at.
+    fn headed(&mut self, datagram: RawDatagram<'_>, inlet: &mut impl Inlet) -> Result<(), Reason> {
+        let RawDatagram { from, tos, now, bytes, range, .. } = datagram;
+        let whole = bytes.get(range.clone()).unwrap_or_default();
+        let sa = header_spi(whole).map(SaId::Udp);
+        let header = sa.and_then(|sa| self.associations.find(sa)?.header_of(whole));
+        let Some(header) = header else {
+            return if inlet.sessionless(from, tos, whole) { Ok(()) } else { Err(Reason::UnknownDatagram) };
+        };
+        let range = range.start + header..range.end;
+        self.esp(RawDatagram { from, tos, now, bytes, range, header }, None, inlet)
+    }
+
+    /// Takes datagrams whose header the key manager has looked at.
+    pub(super) fn take_again(&mut self, now: Time, inlet: &mut impl Inlet) {
+        while self.make_room(&mut [], now, inlet)
+            && let Some(held) = self.again.pop_front()
+        {
+            let HeldDatagram { from, tos, sa: (peer, spi), payload_at, mut bytes } = held;
+            let range = payload_at.min(bytes.len())..bytes.len();
+            let bound = self.associations.find(SaId::Udp(spi)).is_some_and(|it| it.header_of(&bytes).is_some());
+            let sa = if bound { SaId::Udp(spi) } else { SaId::Keyed(peer, spi) };
+            let datagram = RawDatagram { from, tos, now, bytes: &mut bytes, range, header: payload_at };
+            if let Err(reason) = self.esp(datagram, Some(sa), inlet) {
+                self.counters.refuse(reason);
+            }
+            self.host.finish(&mut bytes, inlet);
+        }
+    }
+
+    /// One ESP packet in UDP; of the association `known`, if its SPI alone does not find that.
+    #[inline]
+    fn esp(
+        &mut self,
+        datagram: RawDatagram<'_>,
+        known: Option<SaId>,
+        inlet: &mut impl Inlet,
+    ) -> Result<(), Reason> {
+        let RawDatagram { from, tos, now, bytes, range, header: before } = datagram;
         let packet = bytes.get(range.clone()).unwrap_or_default();
         let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
-        let sa = SaId::Udp(header.spi);
+        let sa = known.unwrap_or(SaId::Udp(header.spi));
         let Some(receiving) = self.associations.find(sa) else {
             self.associations.unknown(from, header.spi, now, inlet);
             return Err(Reason::UnknownSpi);
         };
-        let wire = range.len() + outer_len(from);
+        let wire = before + range.len() + outer_len(from);
         let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
         let (peer, inside) = receiving.open(bytes, inside, wire, now, inlet)?;
         let origin = Origin { sa, peer, tos, now };
@@ -134,6 +184,9 @@ impl Intake {
         let repairs = receiving.repair.is_some();
         if repairs && is_of_repair(inside.next, bytes.get(inside.range()).unwrap_or_default()) {
             receiving.inbox.counters.repair.wire_in.add(wire as u64);
+        }
+        if before > 0 {
+            receiving.had_header(inside.esn, now, inlet);
         }
         if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
@@ -188,6 +241,7 @@ impl Intake {
 
     /// Does the calling thread's jobs.
     pub(super) fn release(&mut self, now: Time, inlet: &mut impl Inlet) {
+        self.take_again(now, inlet);
         while let Some(job) = self.expander.run_own(now) {
             self.place(job, inlet);
         }
@@ -246,11 +300,16 @@ impl Intake {
                 let held = self.associations.install(*sa);
                 self.counters.drops.count(Reason::UnknownSpi, held);
             }
-            Order::Withdraw(spi) => {
-                let held = self.associations.withdraw(SaId::Udp(spi));
-                self.counters.drops.count(Reason::UnknownSpi, held);
-            }
+            Order::Withdraw(spi) => self.withdraw(SaId::Udp(spi)),
+            Order::WithdrawKeyed(peer, spi) => self.withdraw(SaId::Keyed(peer, spi)),
+            Order::Again(held) if self.again.len() < AGAIN => self.again.push_back(*held),
+            Order::Again(_) => self.counters.refuse(Reason::OverBudget),
         }
+    }
+
+    fn withdraw(&mut self, sa: SaId) {
+        let held = self.associations.withdraw(sa);
+        self.counters.drops.count(Reason::UnknownSpi, held);
     }
 
     /// Gives up what is under way for a peer that is gone.

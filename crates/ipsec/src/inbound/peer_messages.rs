@@ -6,6 +6,7 @@ use strait_scheduler::Budget;
 use strait_wire::condition::Condition;
 use strait_wire::delivery::Delivery;
 use strait_wire::missing::MissingRanges;
+use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{aggfrag, probe};
 
 use super::payload::Unpacker;
@@ -37,6 +38,15 @@ const REQUESTS_BURST: u64 = 64;
 /// A peer's budget of requests for what is missing there.
 pub(super) fn requests() -> Budget {
     Budget::new(REQUESTS, REQUESTS_BURST)
+}
+
+/// Acknowledgements of headers a second, and so many at once: one of each of four kinds in 100 ms.
+const ACKNOWLEDGEMENTS: u64 = 40;
+const ACKNOWLEDGEMENTS_BURST: u64 = 16;
+
+/// A peer's budget of acknowledgements.
+pub(super) fn acknowledgements() -> Budget {
+    Budget::new(ACKNOWLEDGEMENTS, ACKNOWLEDGEMENTS_BURST)
 }
 
 /// Where a delivery report is.
@@ -124,6 +134,17 @@ impl<I: Inlet> Unpacker<'_, I> {
             return Err(Reason::TooOften);
         }
         self.inlet.order(SenderOrder::Repeat(origin.peer, Box::new(missing)));
+        Ok(())
+    }
+
+    /// What became of a header of this node's at the peer.
+    pub(super) fn acknowledgement(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let acknowledgement = Acknowledgement::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+        if !memory.acknowledgements.take(1, origin.now) {
+            return Err(Reason::TooOften);
+        }
+        self.inlet.notice(Notice::Acknowledged(origin.peer, acknowledgement));
         Ok(())
     }
 

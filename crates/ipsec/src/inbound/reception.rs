@@ -30,6 +30,8 @@ pub(crate) struct ArrivalCount {
     gaps: GapCount,
     highest: u64,
     highest_at: Time,
+    /// The number before the first, from which on numbers are counted.
+    base: u64,
     /// Whether a congestion mark came since it was offered last.
     marked: bool,
     /// What the peer does with reports.
@@ -51,9 +53,9 @@ struct Offered {
 }
 
 impl ArrivalCount {
-    /// Nothing yet, from a peer that does so with reports.
-    pub(crate) fn new(wish: ReportWish) -> ArrivalCount {
-        ArrivalCount { wish, ..ArrivalCount::default() }
+    /// Nothing yet, from a peer that does so with reports, and whose first number is behind `base`.
+    pub(crate) fn new(wish: ReportWish, base: u64) -> ArrivalCount {
+        ArrivalCount { wish, base, ..ArrivalCount::default() }
     }
 
     /// A datagram with an ESP packet of `bytes` arrived.
@@ -61,9 +63,10 @@ impl ArrivalCount {
         self.datagrams += 1;
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
-        self.gaps.note(self.highest, number.0);
-        if number.0 > self.highest {
-            (self.highest, self.highest_at) = (number.0, now);
+        let number = number.0.saturating_sub(self.base);
+        self.gaps.note(self.highest, number);
+        if number > self.highest {
+            (self.highest, self.highest_at) = (number, now);
         }
     }
 
@@ -190,7 +193,8 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
                 | Subtype::Condition
                 | Subtype::Missing
                 | Subtype::Repetition
-                | Subtype::RepairSymbol,
+                | Subtype::RepairSymbol
+                | Subtype::Acknowledgement,
             ),
         ) => false,
         _ => true,

@@ -61,8 +61,8 @@ impl Association {
 
     /// Seals with `sa` from now on. `mtu` is what the configuration says of the path.
     pub(crate) fn install(&mut self, sa: OutboundSa, mtu: Option<u16>, link_mtu: u16) {
-        // Only a Strait peer answers probes; towards others the path is what the interface takes.
-        if !matches!(sa.payloads, Payloads::Strait { .. }) && mtu.is_none() {
+        // Only a Strait peer answers probes, and none that nothing comes back from; towards others the path is what the interface takes.
+        if (!matches!(sa.payloads, Payloads::Strait { .. }) || sa.is_one_way()) && mtu.is_none() {
             self.path = PathMtu::assumed(link_mtu);
         }
         self.sa = Some(sa);
@@ -73,9 +73,9 @@ impl Association {
         self.sa.take_if(|sa| sa.spi == spi);
     }
 
-    /// Nothing is sealed with an association that has expired.
+    /// Nothing is sealed with an association that has expired; one with a header may be due to send it.
     pub(crate) fn expire(&mut self, now: Time) {
-        self.sa.take_if(|sa| sa.expires <= now);
+        self.sa.take_if(|sa| !sa.look(now));
     }
 
     /// Datagrams go where the peer is `latest` from now on; true when that is another host. The path to another port of the
@@ -197,6 +197,16 @@ impl Association {
             Some(Payloads::Standard(agreed)) => agreed.map(|agreed| agreed.algorithm.into()),
             _ => None,
         }
+    }
+
+    /// Bytes of a header in front of packets that will soon not be there.
+    pub(crate) fn lead_for_now(&self) -> usize {
+        self.sa.as_ref().filter(|sa| !sa.is_one_way()).map_or(0, |sa| sa.lead)
+    }
+
+    /// Whether nothing comes back from the peer.
+    pub(crate) fn is_one_way(&self) -> bool {
+        self.sa.as_ref().is_some_and(OutboundSa::is_one_way)
     }
 
     /// Whether it takes blocks whose headers are coded.

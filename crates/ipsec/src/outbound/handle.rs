@@ -58,6 +58,13 @@ impl Outbound {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
             }
             Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
+            Order::Header(peer, spi, change) => self.change(peer, |_, link| {
+                let sa = link.association.sa.as_mut().filter(|sa| sa.spi == spi);
+                sa.into_iter().for_each(|sa| sa.change_header(change, now));
+            }),
+            Order::Acknowledge(peer, acknowledgement, elsewhere) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.acknowledge(tx, acknowledgement, elsewhere));
+            }
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));

@@ -27,7 +27,7 @@ pub(super) fn answers() -> Budget {
 
 /// Says how large an inner packet may be from now on.
 pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
-    let room = link.association.packet_room().max(INNER_MIN);
+    let room = (link.association.packet_room() + link.association.lead_for_now()).max(INNER_MIN);
     let path = &link.association.path;
     link.spec.counters.stream.show_outer((!path.is_searching()).then(|| path.outer()));
     link.spec.counters.inner_mtu.store(room as u64, Ordering::Relaxed);
@@ -53,7 +53,7 @@ pub(super) fn refuse_too_big(
         Some(Payloads::Aggfrag) | None => true,
         Some(Payloads::Standard(_)) => false,
     };
-    if several || association.carries(packet.ip(), len) {
+    if several || association.carries(packet.ip(), len) || association.lead_for_now() > 0 {
         return Ok(());
     }
     if !link.answers.take(1, now) {

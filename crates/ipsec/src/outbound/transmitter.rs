@@ -1,6 +1,7 @@
 //! Step 6: a unit becomes protected packets, each numbered and sealed in the train it leaves in.
 
 mod bundle;
+mod headers;
 mod probes;
 mod repeat;
 mod report;

@@ -218,6 +218,8 @@ impl SaSpec {
 pub(crate) enum SaId {
     /// The SPI of what came in UDP.
     Udp(Spi),
+    /// The peer and the SPI of what came in UDP behind a header, where another association has the SPI.
+    Keyed(PeerId, Spi),
     /// The SPI of the outermost protocol of what came directly behind IP.
     Ip(Spi),
     /// The sender, where nothing but compression is agreed.

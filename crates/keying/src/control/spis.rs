@@ -51,6 +51,11 @@ impl SpiPool {
         }
     }
 
+    /// Takes `spi`, which a peer has chosen, out of what is handed out; false when another association has it.
+    pub(crate) fn claim(&mut self, spi: Spi, peer: PeerId) -> bool {
+        !self.set_aside.contains(&spi) && *self.taken.entry(spi).or_insert(peer) == peer
+    }
+
     /// May be handed out again.
     pub(crate) fn release(&mut self, spi: Spi) {
         self.taken.remove(&spi);

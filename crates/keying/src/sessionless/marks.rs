@@ -3,12 +3,14 @@
 //! Both marks are ahead of what was used, by a slack, so that the disk is written seldom: it is written before a number above the mark
 //! is sent, or delivered.
 
+use std::sync::Arc;
+
+use strait_ipsec::{RECEIVE_SLACK, SenderNumbers};
+
 use super::clock::WallTime;
 
 /// How far the sender's mark is ahead: 2^22 microseconds, some 4 s, as numbers of manual keys are reserved.
 pub const SEND_SLACK: u64 = 1 << 22;
-/// How far a receiver's mark is ahead: what it refuses after a restart, though it was never sent, is what is sent within 1 s.
-pub const RECEIVE_SLACK: u64 = 1_000_000;
 
 /// Why nothing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -121,13 +123,19 @@ pub enum Delivery {
 #[derive(Debug)]
 pub(crate) struct ReceiveMark {
     highest: u64,
-    persisted: u64,
+    /// With what is on disk.
+    numbers: Arc<SenderNumbers>,
     asked: u64,
 }
 
 impl ReceiveMark {
-    pub(crate) const fn new(persisted: u64) -> ReceiveMark {
-        ReceiveMark { highest: 0, persisted, asked: persisted }
+    pub(crate) fn new(persisted: u64) -> ReceiveMark {
+        ReceiveMark { highest: 0, numbers: Arc::new(SenderNumbers::new(persisted)), asked: persisted }
+    }
+
+    /// What the packet path goes by.
+    pub(crate) fn numbers(&self) -> Arc<SenderNumbers> {
+        Arc::clone(&self.numbers)
     }
 
     /// What becomes of a packet with this number, and the mark that is to be written, if one is.
@@ -139,12 +147,12 @@ impl ReceiveMark {
             request = Some(self.asked);
         }
         let delivery =
-            if number <= self.persisted { Delivery::Now } else { Delivery::AfterPersisted(self.asked) };
+            if number <= self.numbers.mark() { Delivery::Now } else { Delivery::AfterPersisted(self.asked) };
         (delivery, request)
     }
 
-    pub(crate) fn persisted(&mut self, mark: u64) {
-        self.persisted = self.persisted.max(mark);
+    pub(crate) fn persisted(&self, mark: u64) {
+        self.numbers.persisted(mark);
     }
 }
 

@@ -7,7 +7,7 @@ use strait_wire::sessionless::{CHECK_LEN, CIPHERTEXT_LEN, Name};
 use zeroize::Zeroizing;
 
 use super::shared::{EPOCH_SECRET_LEN, EpochSecret};
-use crate::{PrivateKey, PublicKey};
+use crate::{PrivateKey, PublicKey, base64};
 
 const CHECK_LABEL: &[u8] = b"strait sessionless v1 check";
 const NAME_LABEL: &[u8] = b"strait sessionless v1 name";
@@ -164,6 +164,14 @@ impl KemKey {
         Ok(Zeroizing::new(self.secret.key_bytes().map_err(|_| BadKemKey)?.as_ref().to_vec()))
     }
 
+    /// The secret as the one line that a key file holds.
+    ///
+    /// # Errors
+    /// As [`KemKey::expose`].
+    pub fn expose_line(&self) -> Result<Zeroizing<String>, BadKemKey> {
+        Ok(base64::encode(&self.expose()?))
+    }
+
     /// What is on the card.
     #[must_use]
     pub const fn public(&self) -> &KemPublic {
@@ -175,6 +183,15 @@ impl KemKey {
     pub fn decapsulate(&self, ciphertext: &[u8; CIPHERTEXT_LEN]) -> Option<EpochSecret> {
         let secret = self.secret.decapsulate(Ciphertext::from(ciphertext.as_slice())).ok()?;
         epoch_secret(&secret).ok()
+    }
+}
+
+impl core::str::FromStr for KemKey {
+    type Err = BadKemKey;
+
+    /// Reads the one line of a key file; white space around it is not part of the key.
+    fn from_str(text: &str) -> Result<KemKey, BadKemKey> {
+        KemKey::from_bytes(&base64::decode_any(text.trim()).map_err(|_| BadKemKey)?)
     }
 }
 
@@ -259,6 +276,11 @@ mod tests {
         let key = KemKey::generate().unwrap();
         let secret = key.expose().unwrap();
         assert!(KemKey::from_bytes(&secret[1..]).is_err());
+        let line = key.expose_line().unwrap();
+        assert_eq!(format!("{}\n", line.as_str()).parse::<KemKey>().unwrap().public(), key.public());
+        for text in ["", "x", &line[4..], &line.replace('A', "!")] {
+            assert!(text.parse::<KemKey>().is_err(), "{text}");
+        }
         let mut torn = secret.clone();
         torn[KEM_PUBLIC_AT] ^= 1;
         assert!(KemKey::from_bytes(&torn).is_err());

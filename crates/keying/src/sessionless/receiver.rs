@@ -27,7 +27,7 @@ use super::node_keys::{NodeKeys, key_name};
 use super::packet_key::PacketKey;
 use super::shared::{Kij, Kijn};
 
-pub use bind::{Received, UnknownKey};
+pub use bind::{BoundKey, Received, UnknownKey};
 use budget::Budget;
 pub use known::KnownSender;
 use known::{EpochKeyId, SenderState};
@@ -101,6 +101,17 @@ pub struct Candidate {
 }
 
 impl Candidate {
+    /// Another association has the SPI, so that the header has to stay on.
+    pub const fn collide(&mut self) {
+        self.collides = true;
+    }
+
+    /// Whether the sender wants answers.
+    #[must_use]
+    pub const fn wants_answers(&self) -> bool {
+        self.answer
+    }
+
     /// Where the ESP packet begins in the datagram.
     #[must_use]
     pub fn payload_at(&self) -> usize {
@@ -249,6 +260,11 @@ impl Receiver {
 
     fn push(&mut self, event: ReceiverEvent) {
         self.events.push_back(event);
+    }
+
+    /// The packet behind a header that had a key did not open with it.
+    pub fn forged(&mut self) {
+        self.refusals.count(Refusal::Forged);
     }
 
     /// What is to be done next.

@@ -1,7 +1,9 @@
 //! The sender's state for one peer: its packet key, when that is replaced, and what the peer has acknowledged.
 
 use strait_clock::Time;
-use strait_ipsec::{Payloads, PeerId, Reserve, SaSpec};
+use strait_ipsec::{
+    HeaderChange, KeyPacketBeside, KeyPacketSchedule, OutboundHeader, Payloads, PeerId, Reserve, ReturnPath, SaSpec,
+};
 use strait_wire::sessionless::{
     Acknowledgement, AcknowledgementKind, CHECK_LEN, Header, KeyPacket, Name, TAG_LEN, WRAPPED_LEN,
 };
@@ -12,7 +14,6 @@ use super::clock::{EpochLength, Now};
 use super::marks::{CannotSend, SEND_SLACK, SendMark};
 use super::node_keys::{CheckKey, KEM_ID, KemPublic, NodeKeys};
 use super::packet_key::{PacketKey, PacketKeyLimits};
-use super::schedule::{HeaderSchedule, KeyPacketSchedule, ReturnPath};
 use super::shared::{Direction, EpochSecret, Kij};
 use crate::keystream::Keystream;
 use crate::message::SPIS;
@@ -51,10 +52,8 @@ pub struct OutboundKey {
     pub first: Esn,
     /// The numbers that may be used now; raised as the mark on disk is.
     pub reserve: Reserve,
-    /// What goes in front of its packets, the same for all.
-    pub header: Box<[u8]>,
-    /// When its packets have the header.
-    pub schedule: HeaderSchedule,
+    /// What goes in front of its packets, and the key packet beside them.
+    pub header: OutboundHeader,
     /// Nothing is sealed with it from then on.
     pub expires: Time,
 }
@@ -64,14 +63,10 @@ pub struct OutboundKey {
 pub enum Acknowledged {
     /// Nothing.
     Nothing,
-    /// The key with this SPI needs no header any more.
-    Bound(Spi),
+    /// Something for the association of the key with this SPI.
+    Header(Spi, HeaderChange),
     /// A new key is to be begun: the peer refuses the numbers of this one.
     BeginAgain,
-    /// The peer has the secret of this epoch.
-    KeyPacketTaken,
-    /// The key packet is to be sent with the next packet.
-    KeyPacketWanted,
 }
 
 #[derive(Debug)]
@@ -88,7 +83,18 @@ struct EpochPacket {
     epoch: u32,
     secret: EpochSecret,
     bytes: Box<[u8]>,
-    schedule: KeyPacketSchedule,
+    taken: bool,
+}
+
+impl EpochPacket {
+    /// It as the association of a key has it.
+    fn beside(&self, path: ReturnPath) -> KeyPacketBeside {
+        let mut schedule = KeyPacketSchedule::new(path);
+        if self.taken {
+            schedule.taken();
+        }
+        KeyPacketBeside { bytes: self.bytes.clone(), schedule }
+    }
 }
 
 /// See the head of this module.
@@ -182,8 +188,11 @@ impl Sender {
             spi,
             first,
             reserve,
-            header: emitted(&header).into(),
-            schedule: HeaderSchedule::new(settings.path),
+            header: OutboundHeader {
+                bytes: emitted(&header).into(),
+                path: settings.path,
+                key_packet: self.key_packet.as_ref().map(|packet| packet.beside(settings.path)),
+            },
             expires: began + settings.limits.life,
         })
     }
@@ -199,18 +208,12 @@ impl Sender {
         reserved
     }
 
-    /// The key packet that goes beside the packet which is sent at `now`; to be asked once for each packet.
-    pub fn key_packet(&mut self, now: Time) -> Option<&[u8]> {
-        let packet = self.key_packet.as_mut()?;
-        if packet.schedule.wants(now) { Some(&packet.bytes) } else { None }
-    }
-
     /// Takes what the peer acknowledged, in an authentic packet of its own.
     pub fn acknowledge(&mut self, acknowledgement: Acknowledgement) -> Acknowledged {
         let current = self.current.as_ref();
         match acknowledgement.0 {
             AcknowledgementKind::Bound { spi, .. } if current.is_some_and(|key| key.spi == spi) => {
-                Acknowledged::Bound(spi)
+                Acknowledged::Header(spi, HeaderChange::Bound)
             }
             AcknowledgementKind::BelowMark { spi, mark }
                 if current.is_some_and(|key| key.spi == spi && key.first <= mark.0) =>
@@ -227,16 +230,11 @@ impl Sender {
     }
 
     fn key_packet_said(&mut self, epoch: u32, taken: bool) -> Acknowledged {
-        let Some(packet) = self.key_packet.as_mut().filter(|packet| packet.epoch == epoch) else {
-            return Acknowledged::Nothing;
-        };
-        if taken {
-            packet.schedule.taken();
-            Acknowledged::KeyPacketTaken
-        } else {
-            packet.schedule.wanted();
-            Acknowledged::KeyPacketWanted
-        }
+        let packet = self.key_packet.as_mut().filter(|packet| packet.epoch == epoch);
+        let Some((packet, key)) = packet.zip(self.current.as_ref()) else { return Acknowledged::Nothing };
+        packet.taken = taken;
+        let change = if taken { HeaderChange::KeyPacketTaken } else { HeaderChange::KeyPacketWanted };
+        Acknowledged::Header(key.spi, change)
     }
 
     /// Encapsulates once an epoch.
@@ -263,8 +261,7 @@ impl Sender {
         let _ = packet.emit(&mut bytes);
         packet.check = self.check.sign(bytes.get(..packet.wire_len() - CHECK_LEN).unwrap_or_default());
         let _ = packet.emit(&mut bytes);
-        let schedule = KeyPacketSchedule::new(self.settings.path);
-        self.key_packet = Some(EpochPacket { epoch, secret, bytes: bytes.into(), schedule });
+        self.key_packet = Some(EpochPacket { epoch, secret, bytes: bytes.into(), taken: false });
         Ok(())
     }
 }

@@ -1,11 +1,13 @@
-//! The way from the packet threads to the control loop: four queues, so that a flood in one takes no room in another.
+//! The way from the packet threads to the control loop: five queues, so that a flood in one takes no room in another.
 
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
 use strait_ipsec::{Counter, Notice};
+use strait_wire::Tos;
 use strait_wire::tos::Ecn;
 use tokio::sync::{Notify, mpsc};
 
@@ -18,6 +20,10 @@ const STREAMS: usize = 1024;
 /// Datagrams of strangers that may wait. More would be answered late, and no more in a second.
 const STRANGERS: usize = 128;
 
+/// Datagrams with headers that may wait: what looking at them takes some 10 ms for. A sender puts its header in front of packets until
+/// it is answered.
+const SESSIONLESS: usize = 512;
+
 /// What the packet threads tell the control loop.
 #[derive(Debug)]
 pub enum ToControl {
@@ -27,6 +33,15 @@ pub enum ToControl {
         from: SocketAddr,
         /// The congestion mark it came with.
         ecn: Ecn,
+        /// Its bytes.
+        bytes: BytesMut,
+    },
+    /// A datagram with a header that the packet path does not know, or a key packet.
+    Sessionless {
+        /// Who sent it.
+        from: SocketAddr,
+        /// The outer header's DSCP and ECN.
+        tos: Tos,
         /// Its bytes.
         bytes: BytesMut,
     },
@@ -45,6 +60,8 @@ pub struct ControlSender {
     datagrams: mpsc::Sender<ToControl>,
     streams: mpsc::Sender<ToControl>,
     strangers: mpsc::Sender<ToControl>,
+    sessionless: mpsc::Sender<ToControl>,
+    takes_sessionless: Arc<AtomicBool>,
     room: Arc<Notify>,
     lost: Arc<Counter>,
 }
@@ -56,6 +73,7 @@ pub struct ControlReceiver {
     datagrams: mpsc::Receiver<ToControl>,
     streams: mpsc::Receiver<ToControl>,
     strangers: mpsc::Receiver<ToControl>,
+    sessionless: mpsc::Receiver<ToControl>,
     room: Arc<Notify>,
 }
 
@@ -66,15 +84,27 @@ pub fn to_control() -> (ControlSender, ControlReceiver) {
     let (datagrams, known) = mpsc::channel(DATAGRAMS);
     let (streams, streaming) = mpsc::channel(STREAMS);
     let (strangers, strange) = mpsc::channel(STRANGERS);
+    let (sessionless, headers) = mpsc::channel(SESSIONLESS);
     let room = Arc::new(Notify::new());
     let receiver = ControlReceiver {
         notices: heard,
         datagrams: known,
         streams: streaming,
         strangers: strange,
+        sessionless: headers,
         room: Arc::clone(&room),
     };
-    (ControlSender { notices, datagrams, streams, strangers, room, lost: Arc::default() }, receiver)
+    let sender = ControlSender {
+        notices,
+        datagrams,
+        streams,
+        strangers,
+        sessionless,
+        takes_sessionless: Arc::default(),
+        room,
+        lost: Arc::default(),
+    };
+    (sender, receiver)
 }
 
 impl ControlSender {
@@ -96,6 +126,23 @@ impl ControlSender {
     /// Passes a datagram of the control channel on from any other address.
     pub fn stranger(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
         self.pass(&self.strangers, from, ecn, bytes);
+    }
+
+    /// Passes a datagram with a header on, or a key packet; false where none are taken.
+    pub fn sessionless(&self, from: SocketAddr, tos: Tos, bytes: &[u8]) -> bool {
+        let takes = self.takes_sessionless.load(Ordering::Relaxed);
+        if takes {
+            match self.sessionless.try_reserve() {
+                Ok(place) => place.send(ToControl::Sessionless { from, tos, bytes: BytesMut::from(bytes) }),
+                Err(_) => self.lost.add(1),
+            }
+        }
+        takes
+    }
+
+    /// Datagrams with headers are taken from now on.
+    pub fn take_sessionless(&self) {
+        self.takes_sessionless.store(true, Ordering::Relaxed);
     }
 
     /// Passes a notice on.
@@ -129,8 +176,8 @@ impl ControlSender {
 }
 
 impl ControlReceiver {
-    /// The next message: a notice, if there is one, then a datagram from a known address, then what concerns streams, then a
-    /// stranger's. It waits for ever when all senders are gone.
+    /// The next message: a notice, if there is one, then a datagram from a known address, then what concerns streams, then
+    /// one with a header, then a stranger's. It waits for ever when all senders are gone.
     pub async fn recv(&mut self) -> Option<ToControl> {
         tokio::select! {
             biased;
@@ -138,6 +185,7 @@ impl ControlReceiver {
             Some(datagram) = self.datagrams.recv() => Some(datagram),
             () = self.room.notified() => Some(ToControl::StreamRoom),
             Some(datagram) = self.streams.recv() => Some(datagram),
+            Some(datagram) = self.sessionless.recv() => Some(datagram),
             Some(datagram) = self.strangers.recv() => Some(datagram),
             else => None,
         }
@@ -148,7 +196,7 @@ impl ControlReceiver {
     pub fn next_known(&mut self, left: &mut usize) -> Option<ToControl> {
         *left = left.checked_sub(1)?;
         let known = self.notices.try_recv().or_else(|_| self.datagrams.try_recv());
-        known.or_else(|_| self.streams.try_recv()).ok()
+        known.or_else(|_| self.streams.try_recv()).or_else(|_| self.sessionless.try_recv()).ok()
     }
 }
 

@@ -7,10 +7,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use strait_keying::ParseKeyError;
+use strait_keying::sessionless::KemKey;
 use zeroize::Zeroizing;
 
 /// A key file has some 45 bytes, at most 131 (the longest key in hex); more than this is another file.
 const FILE_MAX: usize = 1024;
+/// One with an ML-KEM-768 key has 3,201 bytes; more than this is another file.
+const KEM_FILE_MAX: usize = 4096;
+/// What is added to the name of the private key's file.
+const KEM_SUFFIX: &str = ".ml-kem";
 
 /// Why a key cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -66,6 +71,12 @@ pub enum KeyFileError {
         /// What is wrong with it.
         error: ParseKeyError,
     },
+    /// It holds something else than an ML-KEM key.
+    #[error("the key file {} holds no ML-KEM-768 key; move it away, and make a key and a card with `strait keys card`", path.display())]
+    NotAKemKey {
+        /// The file.
+        path: PathBuf,
+    },
     /// It was not looked at, because only a text was checked.
     #[error("the key file was not read")]
     Skipped,
@@ -80,11 +91,32 @@ pub(super) fn read<K: FromStr<Err = ParseKeyError>>(path: &Path, trusted: u32) -
     text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
 }
 
+/// Where the ML-KEM key of the node is whose private key is in the file `private`: beside it.
+#[must_use]
+pub fn kem_key_file(private: &Path) -> PathBuf {
+    let mut name = private.as_os_str().to_owned();
+    name.push(KEM_SUFFIX);
+    name.into()
+}
+
+/// The ML-KEM key in the file `path`, as [`read`]; nothing where there is no such file.
+pub(super) fn read_kem(path: &Path, trusted: u32) -> Result<Option<KemKey>, KeyFileError> {
+    let text = match read_limited::<KEM_FILE_MAX>(path, trusted) {
+        Err(KeyFileError::NoSecret { .. }) => return Ok(None),
+        text => text?,
+    };
+    text.parse().map(Some).map_err(|_| KeyFileError::NotAKemKey { path: path.to_owned() })
+}
+
 /// What stands in the file `path`, which the owner of the configuration may own; nothing when it is no text.
 ///
 /// Links are followed, as to a folder of secrets: what is read is looked at, not its name. It belongs to root, to the
 /// user of this process, or to `trusted`, who could name any file as the key.
 pub(super) fn read_text(path: &Path, trusted: u32) -> Result<Zeroizing<String>, KeyFileError> {
+    read_limited::<FILE_MAX>(path, trusted)
+}
+
+fn read_limited<const MAX: usize>(path: &Path, trusted: u32) -> Result<Zeroizing<String>, KeyFileError> {
     let unreadable = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound => KeyFileError::NoSecret { path: path.to_owned() },
         _ => KeyFileError::Unreadable { path: path.to_owned(), source },
@@ -104,7 +136,7 @@ pub(super) fn read_text(path: &Path, trusted: u32) -> Result<Zeroizing<String>, 
         return Err(KeyFileError::Open { path: path.to_owned(), mode: mode & 0o777 });
     }
     // Filled in place, so that no copy is left behind by growing.
-    let mut bytes = Zeroizing::new([0_u8; FILE_MAX]);
+    let mut bytes = Zeroizing::new([0_u8; MAX]);
     let mut len = 0;
     while let Some(room) = bytes.get_mut(len..).filter(|room| !room.is_empty()) {
         match file.read(room).map_err(unreadable)? {

@@ -13,6 +13,7 @@ use super::manual::{self, Manual, ManualProblem};
 use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
+use super::sessionless::{self, SessionlessSection};
 use super::{kerberos, value};
 use crate::services::UNLISTED;
 
@@ -25,6 +26,11 @@ pub(super) const KEYS: &[&str] = &[
     "mtu",
     "payloads",
     "repair",
+    "keying",
+    "one_way",
+    "epoch",
+    "pin",
+    "card",
     "kerberos",
     "broker",
     "via",
@@ -60,6 +66,8 @@ pub struct PeerSection {
     pub broker: bool,
     /// The name of the broker that `send` uses while the peer is away.
     pub via: Option<String>,
+    /// What keys that need no session are like, if it has those.
+    pub sessionless: Option<Box<SessionlessSection>>,
     /// Where in the file it is described.
     pub line: usize,
 }
@@ -67,7 +75,7 @@ pub struct PeerSection {
 /// Where the keys for a peer come from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PeerKeys {
-    /// Session keys, agreed with the node that has this public key.
+    /// Those of the node that has this public key: agreed in sessions, or without.
     Session {
         /// Who it is.
         public_key: PublicKey,
@@ -188,7 +196,8 @@ fn session(section: &Section<'_>, common: Common, tunnel: bool) -> FoundPeer {
         let repair = repair.unwrap_or_default();
         let keys = PeerKeys::Session { public_key: key.value, payloads, repair };
         let name = common.name.as_ref().map_or_else(|| key.value.to_string(), |name| name.value.clone());
-        common.peer(name, keys, endpoint.as_ref(), section)
+        let sessionless = sessionless::read(section, key.value);
+        PeerSection { sessionless, ..common.peer(name, keys, endpoint.as_ref(), section) }
     });
     let Common { name, prefixes, via, .. } = common;
     FoundPeer { peer, key, name, endpoint, prefixes, via, manual: None }
@@ -210,6 +219,11 @@ fn manual(section: &Section<'_>, mut common: Common, beside: &Beside<'_>) -> Fou
     let peer = keys
         .zip(common.name.as_ref())
         .map(|(keys, name)| common.peer(name.value.clone(), keys, found.endpoint.as_ref(), section));
+    for key in sessionless::KEYS {
+        if let Some(value) = section.value(key) {
+            section.note(value.span(), ManualProblem::TwoKindsOfKeys);
+        }
+    }
     // Keys in the file have no streams.
     for key in ["broker", "via"] {
         if let Some(value) = section.value(key) {
@@ -251,6 +265,7 @@ impl Common {
             kerberos: self.kerberos.clone(),
             broker: self.broker,
             via: self.via.as_ref().map(|via| via.value.clone()),
+            sessionless: None,
             line: section.line(),
         }
     }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ipnet::IpNet;
 use strait_compress::BadAllowed;
 use strait_crypto::UnknownSuite;
+use strait_keying::sessionless::CardError;
 use strait_keying::{ParseKeyError, PublicKey};
 use strait_scheduler::{ParseRateError, ParseShareError};
 
@@ -168,6 +169,21 @@ pub enum Problem {
     ReservedName {
         /// As written.
         name: String,
+    },
+    /// Something that only a peer without sessions has.
+    #[error("`{key}` needs `keying = \"sessionless\"` in the same [[peer]]")]
+    NeedsSessionless {
+        /// What.
+        key: &'static str,
+    },
+    /// A text that is no card.
+    #[error("`card` {0}")]
+    Card(#[source] CardError),
+    /// A card of another node.
+    #[error("this is the card of the node with the public key {key}, and `public_key` is another")]
+    CardOfAnother {
+        /// Its key.
+        key: PublicKey,
     },
     /// Two peers with one name.
     #[error("the name `{name}` is already used by the peer in line {line}")]

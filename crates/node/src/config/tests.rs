@@ -2,6 +2,7 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use strait_ipsec::{LeakPolicy, Mix, Padding};
+use strait_keying::PrivateKey;
 
 /// Public keys for tests.
 const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";

@@ -20,6 +20,7 @@ impl Daemon {
                 Action::Unlisted(peer, counters) => {
                     self.streams.add_unlisted(peer, counters, self.clock.now());
                 }
+                Action::PersistMark(owner, mark) => self.sessionless.persist(owner, mark),
                 Action::Log(event) => self.log(&event),
                 Action::DangerKey(key) => {
                     if let Some(log) = &mut self.key_log {
@@ -93,6 +94,8 @@ impl Daemon {
             ControlEvent::Failed { .. }
             | ControlEvent::Refused { .. }
             | ControlEvent::Unresolved { .. }
+            | ControlEvent::CannotSend { .. }
+            | ControlEvent::RefusedHeader { .. }
             | ControlEvent::NoEndpoint { .. } => {
                 tracing::warn!(peer, "{event}");
             }

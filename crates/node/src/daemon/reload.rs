@@ -50,6 +50,7 @@ impl Daemon {
         let known = known.map(|file| (file, self.control.public()));
         let mut config = self.starter.read_again()?.config(&self.path, known)?;
         let new = self.prepare(&config)?;
+        self.begin_sessionless(&config)?;
         let need_restart = keep_fixed(&self.config, &mut config);
         let beside_peers = Changes { need_restart, ..changes(&self.config, &config) };
         let before = core::mem::replace(&mut self.config, config);
@@ -165,6 +166,10 @@ impl Daemon {
     fn tell_again(&mut self, peer: &PeerSection) {
         let spec = self.roster.enter(peer);
         let id = spec.id;
+        if let Some(section) = &peer.sessionless {
+            self.streams.remove_peer(id, self.clock.now());
+            return self.enter_sessionless(peer, section);
+        }
         match roster::session(peer, spec) {
             Some(entry) => {
                 self.streams.add_peer(id, peer, Arc::clone(&entry.spec.counters));

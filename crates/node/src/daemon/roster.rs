@@ -79,8 +79,13 @@ impl Roster {
     }
 }
 
-/// The peer as the key manager takes it, if it has session keys.
+/// The peer as the key manager takes it, if keys are agreed in sessions.
 pub(super) fn session(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
+    if peer.sessionless.is_some() { None } else { keyed(peer, spec) }
+}
+
+/// The peer as the key manager takes it, if its keys are not in the file.
+pub(super) fn keyed(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
     let PeerKeys::Session { public_key, payloads, repair } = &peer.keys else { return None };
     Some(PeerConfig {
         spec,

@@ -11,15 +11,12 @@ use std::sync::Arc;
 use std::thread;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, CodecSet, Codecs, Gauge, LiveChooser};
+use strait_compress::{Calibration, Codecs, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
-use strait_ipsec::{Counters, Inbound, Outbound, ReportWish, inbound, outbound};
-use strait_keying::{
-    Capabilities, Control, ControlSettings, DeliveryReporting, Expansion, KeyExport, LossRepair,
-    PayloadFormat, PresharedToken, PrivateKey,
-};
+use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
+use strait_keying::{Control, ControlSettings, Expansion, KeyExport, PresharedToken, PrivateKey};
 use strait_stream::StreamSettings;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -30,6 +27,7 @@ use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
+use super::sessionless::{self, SessionlessKeys};
 use super::streams::StreamRelay;
 use super::{Daemon, Processes, Threads};
 use crate::channels::{orders, to_control};
@@ -92,6 +90,8 @@ pub(super) fn start(
     let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
+    let keys = sessionless::node_keys(&secrets.0);
+    let keys = SessionlessKeys::new(keys, seed().map_err(StartError::Runtime)?);
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;
     let rules = Arc::new(config.rules.clone());
@@ -110,6 +110,7 @@ pub(super) fn start(
         direct,
         ranking,
         control,
+        sessionless: keys,
         manual: ManualPeers::default(),
         roster,
         rules,
@@ -130,6 +131,13 @@ pub(super) fn start(
     };
     for entry in entries {
         daemon.add_manual(entry);
+    }
+    let config = daemon.config.clone();
+    daemon.begin_sessionless(&config)?;
+    for peer in &config.peers {
+        if let Some(section) = &peer.sessionless {
+            daemon.enter_sessionless(peer, section);
+        }
     }
     Ok(StartedDaemon { daemon, local, shared, metrics })
 }
@@ -281,20 +289,7 @@ fn settings(
     counters: &Arc<Counters>,
     clock: &Clock,
 ) -> Result<ControlSettings, StartError> {
-    let capabilities = Capabilities {
-        suites: config.node.suites,
-        ranking,
-        codecs: CodecSet::ALL,
-        block_cap: config.node.block,
-        iv: config.node.iv,
-        format: PayloadFormat::Strait,
-        inner_mtu: config.node.mtu,
-        down: config.link.down,
-        delivery: DeliveryReporting::Reported,
-        reports: ReportWish::Changes,
-        repair: LossRepair::Unpaced,
-        expansion: Expansion::of(calibration),
-    };
+    let capabilities = config.capabilities(ranking, Expansion::of(calibration));
     let export = match config.node.danger_export_keys {
         Some(_) => KeyExport::Danger,
         None => KeyExport::Never,

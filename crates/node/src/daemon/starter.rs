@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! message   what can be asked of it, and is answered
+//! marks     how it keeps the marks of keys without sessions
 //! process   what it does
 //! watch     when it looks after the tunnel's network
 //! ```
@@ -10,7 +11,8 @@
 //! It handles nothing that a peer or a stranger sent. It ends with the packet process: in order when it is told to, and
 //! otherwise leaving a full tunnel closed.
 
-mod message;
+mod marks;
+pub(super) mod message;
 mod process;
 mod watch;
 
@@ -22,6 +24,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strait_keying::PublicKey;
 use tokio::io::unix::AsyncFd;
 
 use super::StartError;
@@ -30,6 +33,8 @@ use crate::path_memory::PathMemory;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::wake::Wake;
 use message::{StarterAnswer, StarterRequest};
+#[cfg(test)]
+pub(super) use process::served;
 
 /// How long it may take to answer: it may wait for a disk, and for the kernel's routing lock.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -97,6 +102,16 @@ impl Starter {
     /// Has the counter file at `path` opened, which the configuration names that was read last.
     pub(super) fn counter(&self, path: &Path) -> Result<File, StarterError> {
         self.ask_for_one(&StarterRequest::Counter { path: path.to_owned() }).map(File::from)
+    }
+
+    /// Has the marks of keys without sessions opened: the file, to be read, and the channel for what is to be written.
+    pub(super) fn marks(&self, node: PublicKey) -> Result<(File, ProcessChannel), StarterError> {
+        let request = StarterRequest::Marks { node: node.to_string() };
+        let mut descriptors = self.ask(&request, &[])?.into_iter();
+        match (descriptors.next(), descriptors.next()) {
+            (Some(file), Some(channel)) => Ok((File::from(file), ProcessChannel::from(channel))),
+            _ => Err(io::Error::from(io::ErrorKind::InvalidData).into()),
+        }
     }
 
     /// Has the file written of what was found on paths.

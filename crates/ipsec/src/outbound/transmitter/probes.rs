@@ -6,11 +6,13 @@ use super::Transmitter;
 use crate::Reason;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::path_mtu::{ANY_SIZE, Wanted};
+use crate::wrap::Head;
 
 impl Transmitter {
     /// A probe of the path, if the search wants one; only ever called under traffic.
     pub(in crate::outbound) fn probe_path(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
-        if !tx.link.association.takes_blocks() || tx.link.association.endpoint.is_none() {
+        let association = &tx.link.association;
+        if !association.takes_blocks() || association.endpoint.is_none() || association.is_one_way() {
             return;
         }
         let heard = &tx.link.spec.counters.in_datagrams;
@@ -72,7 +74,7 @@ impl Transmitter {
         self.departure.begin_train(tx.link.spec.id);
         let probe = probe::Probe { kind, id, size };
         let padded = match kind {
-            probe::ProbeKind::Request => sa.payload_room(0, room),
+            probe::ProbeKind::Request => sa.payload_room(sa.front_len(Head::Fresh(CONTROL_TOS)), room),
             probe::ProbeKind::Answer => 0,
         };
         self.seal_fresh(tx, Protocol::AGGFRAG, padded.max(probe::LEN), CONTROL_TOS, |payload| {

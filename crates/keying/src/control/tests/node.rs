@@ -152,6 +152,8 @@ impl ControlNode {
             Order::Withdraw(spi) => assert!(self.inbound.remove(&spi).is_some(), "{spi} was not there"),
             Order::AddPeer(..)
             | Order::Policies(_)
+            | Order::Again(_)
+            | Order::WithdrawKeyed(..)
             | Order::Known(_)
             | Order::Streams(_)
             | Order::Gate(_) => {}

@@ -310,6 +310,7 @@ impl ControlWorld {
                 Action::In(order) => it.inbound(order),
                 Action::Log(event) => it.events.push((now, event)),
                 Action::DangerKey(key) => it.keys.push(*key),
+                Action::PersistMark(..) => panic!("no peer is without sessions"),
                 Action::Unlisted(peer, _) => it.unlisted.push(peer),
                 Action::Resolve(peer, name) => {
                     it.lookups.push((now, name.clone()));

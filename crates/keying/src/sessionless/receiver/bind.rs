@@ -1,7 +1,9 @@
 //! What changes a receiver: senders that become known, keys that are bound, packets that were authentic, time.
 
+use std::sync::Arc;
+
 use strait_clock::Time;
-use strait_ipsec::PeerId;
+use strait_ipsec::{InboundHeader, PeerId};
 use strait_wire::sessionless::{AcknowledgementKind, Name};
 use strait_wire::{Esn, Spi};
 
@@ -21,6 +23,15 @@ pub struct Received {
     pub moves: bool,
     /// Whether its SPI alone finds its association.
     pub bound: bool,
+}
+
+/// A packet key that is kept.
+#[derive(Clone, Debug)]
+pub struct BoundKey {
+    /// By what its association is known.
+    pub header: InboundHeader,
+    /// Until when its packets are taken.
+    pub expires: Time,
 }
 
 /// A packet of a key that this receiver does not have.
@@ -112,9 +123,11 @@ impl Receiver {
 
     /// A packet opened with the candidate's key: the key is kept, and found by its SPI if that is free. [`Receiver::received`] is to be
     /// called for the packet then.
-    pub fn bind(&mut self, now: Now, candidate: Candidate) {
+    ///
+    /// What the packet path is to know of it; nothing when the sender is gone.
+    pub fn bind(&mut self, now: Now, candidate: Candidate) -> Option<BoundKey> {
         let Candidate { name, header, answer, collides, peer, spi, first, .. } = candidate;
-        let Some(sender) = self.senders.peek(name) else { return };
+        let sender = self.senders.peek(name)?;
         let mut gone: Vec<Spi> = sender.surplus().into_iter().collect();
         // The same SPI with another key: the sender drew it twice.
         if sender.key(spi).is_some() && !gone.contains(&spi) {
@@ -125,7 +138,9 @@ impl Receiver {
         for old in &gone {
             times.extend(sender.forget(*old).map(|key| (key.expires, name, key.spi)));
         }
-        sender.keys.push(InboundKey::new(spi, first.0, header, !collides, answer, expires));
+        let key = InboundKey::new(spi, first.0, header.clone(), !collides, answer, expires);
+        let (numbers, of_sender) = (Arc::clone(&key.numbers), sender.mark.numbers());
+        sender.keys.push(key);
         for time in times {
             self.expiries.remove(&time);
             self.release(name, time.2);
@@ -134,6 +149,25 @@ impl Receiver {
         self.expiries.insert((expires, name, spi));
         if !collides {
             self.bound.insert(spi, name);
+        }
+        let header = InboundHeader {
+            bytes: header,
+            first,
+            answers: answer,
+            bound: !collides,
+            key: numbers,
+            sender: of_sender,
+        };
+        Some(BoundKey { header, expires })
+    }
+
+    /// The sender puts a header in front of packets of this key that need none.
+    pub fn header_repeats(&mut self, now: Time, peer: PeerId, spi: Spi) {
+        let sender = self.by_peer.get(&peer).and_then(|name| self.senders.peek(*name));
+        let Some(key) = sender.and_then(|sender| sender.key(spi)) else { return };
+        if key.may_acknowledge(now) {
+            let highest = Esn(key.numbers.highest());
+            self.answer(now, peer, AcknowledgementKind::Bound { spi, highest }, None);
         }
     }
 
@@ -151,12 +185,12 @@ impl Receiver {
     ) -> Result<Received, UnknownKey> {
         let name = self.by_peer.get(&peer).copied().ok_or(UnknownKey)?;
         let sender = self.senders.peek(name).ok_or(UnknownKey)?;
-        let before = sender.keys.iter().map(|key| key.highest).max().unwrap_or(0).max(sender.floor);
+        let before = sender.keys.iter().map(|key| key.numbers.highest()).max().unwrap_or(0).max(sender.floor);
         let key = sender.key(spi).ok_or(UnknownKey)?;
         let first = key.first == number.0 && before == number.0;
-        key.highest = key.highest.max(number.0);
+        key.numbers.note(number.0);
         let acknowledges = with_header && key.wants_acknowledgement(now.time, number.0);
-        let (bound, highest) = (key.bound, Esn(key.highest));
+        let (bound, highest) = (key.bound, Esn(key.numbers.highest()));
         let (delivery, request) = sender.mark.admit(number.0);
         if let Some(mark) = request {
             self.push(ReceiverEvent::Persist { peer, mark });

@@ -1,10 +1,11 @@
 //! What a receiver keeps of each sender that it knows.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_crypto::SuiteSet;
-use strait_ipsec::PeerId;
+use strait_ipsec::{HEADER_PACKETS, HEADER_PAUSE, KeyNumbers, PeerId};
 use strait_wire::sessionless::Name;
 use strait_wire::{Esn, Spi};
 
@@ -13,7 +14,6 @@ use crate::PublicKey;
 use crate::sessionless::algorithms::{KijAlgorithm, PacketAlgorithms, Protection};
 use crate::sessionless::clock::{EpochLength, WallTime};
 use crate::sessionless::marks::ReceiveMark;
-use crate::sessionless::schedule::{HEADER_PACKETS, HEADER_PAUSE};
 use crate::sessionless::shared::EpochSecret;
 
 /// Packet keys of one sender that are kept at the same time: the one in use, the one before it, and two of an earlier run of the sender.
@@ -62,7 +62,8 @@ impl KnownSender {
 pub(super) struct InboundKey {
     pub(super) spi: Spi,
     pub(super) first: u64,
-    pub(super) highest: u64,
+    /// The highest number, shared with the packet path.
+    pub(super) numbers: Arc<KeyNumbers>,
     pub(super) header: Box<[u8]>,
     /// Whether the SPI alone finds it; not so where another association has that SPI.
     pub(super) bound: bool,
@@ -75,7 +76,7 @@ pub(super) struct InboundKey {
 }
 
 impl InboundKey {
-    pub(super) const fn new(
+    pub(super) fn new(
         spi: Spi,
         first: u64,
         header: Box<[u8]>,
@@ -84,20 +85,26 @@ impl InboundKey {
         expires: Time,
     ) -> InboundKey {
         let (acknowledged, with_header) = (None, None);
-        InboundKey { spi, first, highest: first, header, bound, answer, expires, acknowledged, with_header }
+        let numbers = Arc::new(KeyNumbers::new(first));
+        InboundKey { spi, first, numbers, header, bound, answer, expires, acknowledged, with_header }
     }
 
     /// Whether the packet with this number, which had a header, is to be acknowledged: its sender still puts one in front of each.
     pub(super) fn wants_acknowledgement(&mut self, now: Time, number: u64) -> bool {
         let repeated = self.with_header.is_none_or(|(at, before)| {
-            now.since(at) < HEADER_PAUSE && number.abs_diff(before) < u64::from(HEADER_PACKETS)
+            now.since(at) < HEADER_PAUSE && number.abs_diff(before) < HEADER_PACKETS
         });
         self.with_header = Some((now, number));
-        let wants = self.bound && self.answer && repeated && passed(self.acknowledged, now);
-        if wants {
+        repeated && self.may_acknowledge(now)
+    }
+
+    /// Whether it is acknowledged at `now`, because its sender needs not put a header in front of packets and does.
+    pub(super) fn may_acknowledge(&mut self, now: Time) -> bool {
+        let may = self.bound && self.answer && passed(self.acknowledged, now);
+        if may {
             self.acknowledged = Some(now);
         }
-        wants
+        may
     }
 }
 
@@ -156,7 +163,8 @@ impl SenderState {
     pub(super) fn forget(&mut self, spi: Spi) -> Option<InboundKey> {
         let at = self.keys.iter().position(|key| key.spi == spi)?;
         let key = self.keys.remove(at);
-        self.floor = self.floor.max(key.highest);
+        // The packet path may hold a packet that it has opened: what it delivers is at or below this number.
+        self.floor = self.floor.max(key.numbers.end());
         Some(key)
     }
 

@@ -78,7 +78,7 @@ fn datagram_with(
     let key = state.begin(now, sender, &kij, &mut mark, 0).unwrap();
     let mut esp = vec![0xee; 40];
     esp::Header { spi: key.spi, seq: key.first.low() }.emit(&mut esp).unwrap();
-    [&key.header[..], &esp].concat()
+    [&key.header.bytes[..], &esp].concat()
 }
 
 fn datagram(now: Now, sender: &NodeKeys, receiver: &NodeKeys) -> Vec<u8> {
@@ -361,8 +361,8 @@ fn a_key_packet_of_another_sender_is_refused_and_costs_no_decapsulation() {
         let mut mark = SendMark::new(0);
         mark.persisted(NOON * 2);
         // Another's secret under the name of `peer`.
-        state.begin(at(0), &peer, &kij, &mut mark, 0).unwrap();
-        state.key_packet(at(0).time).unwrap().to_vec()
+        let key = state.begin(at(0), &peer, &kij, &mut mark, 0).unwrap();
+        key.header.key_packet.unwrap().bytes.to_vec()
     };
     let forged = packet(&other, 1);
     assert_eq!(refused(receiver.look(at(0), &own, from(), &forged)), Some(Refusal::Forged));

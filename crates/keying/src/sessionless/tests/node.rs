@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use strait_crypto::{Suite, SuiteSet};
 use strait_ipsec::wrap::{Head, Inside, NotSealed};
-use strait_ipsec::{InboundSa, OutboundSa, Payloads, PeerId};
+use strait_ipsec::{HeaderChange, InboundSa, KeyPacketBeside, OutboundSa, Payloads, PeerId};
 use strait_wire::sessionless::{ACKNOWLEDGEMENT_SUBTYPE, Acknowledgement, Name};
-use strait_wire::{Protocol, Spi, Tos, demux};
+use strait_wire::{Esn, Protocol, Spi, Tos, demux};
 
 use super::super::*;
 use crate::PrivateKey;
@@ -25,7 +25,9 @@ pub(super) struct Disk {
 }
 
 struct Out {
-    key: OutboundKey,
+    first: Esn,
+    /// As the association has it.
+    key_packet: Option<KeyPacketBeside>,
     sa: OutboundSa,
 }
 
@@ -155,15 +157,19 @@ impl Node {
             return Vec::new();
         }
         let mut datagrams = Vec::new();
-        if let Some(packet) = self.sender.key_packet(now.time) {
-            self.key_packets_sent += 1;
-            datagrams.push(packet.to_vec());
-        }
         let Some(out) = &mut self.out else { return datagrams };
+        if let Some(beside) = &mut out.key_packet
+            && beside.schedule.wants(now.time, packets)
+        {
+            self.key_packets_sent += 1;
+            datagrams.push(beside.bytes.to_vec());
+        }
+        assert!(out.sa.look(now.time), "a key that has expired was replaced");
         let head = Head::Fresh(Tos(0));
-        let mut esp = vec![0; out.sa.sealed_len(0, payload.len())];
+        let front = out.sa.front_len(head);
+        let mut esp = vec![0; out.sa.sealed_len(front, payload.len())];
         loop {
-            let at = out.sa.payload_at(0);
+            let at = out.sa.payload_at(front);
             esp[at..at + payload.len()].copy_from_slice(payload);
             match out.sa.seal(head, &mut esp, payload.len(), next) {
                 Ok(()) => break,
@@ -178,11 +184,11 @@ impl Node {
                 Err(NotSealed::Unsealable) => panic!("not sealable"),
             }
         }
-        self.used = self.used.max(out.key.first.0 - 1) + 1;
+        self.used = self.used.max(out.first.0 - 1) + 1;
         assert!(self.used <= self.disk.send, "no number above the mark on disk");
-        let with_header = out.key.schedule.wants(now.time);
-        self.headers_sent += u64::from(with_header);
-        datagrams.push(if with_header { [&out.key.header[..], &esp].concat() } else { esp });
+        self.headers_sent += u64::from(front > 0);
+        out.sa.usage().note(1, 0, now.time);
+        datagrams.push(esp);
         datagrams
     }
 
@@ -191,10 +197,10 @@ impl Node {
         for _ in 0..2 {
             match self.sender.begin(now, &self.own, &kij, &mut self.mark, self.used) {
                 Ok(key) => {
-                    let sa =
-                        OutboundSa::new(&key.association).new_within(key.reserve.clone()).until(key.expires);
+                    let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
+                    let key_packet = key.header.key_packet.clone();
                     self.used = key.first.0 - 1;
-                    self.out = Some(Out { key, sa });
+                    self.out = Some(Out { first: key.first, key_packet, sa: sa.headed(key.header, key.first) });
                     return true;
                 }
                 Err(CannotSend::NotPersisted { mark }) => {
@@ -272,9 +278,18 @@ impl Node {
         let payload = &packet[inside.at..inside.end];
         if payload.first() == Some(&ACKNOWLEDGEMENT_SUBTYPE) && inside.next == Protocol::AGGFRAG {
             match self.sender.acknowledge(Acknowledgement::parse(payload).unwrap()) {
-                Acknowledged::Bound(_) => self.out.as_mut().unwrap().key.schedule.acknowledged(),
+                Acknowledged::Header(_, change) => {
+                    let out = self.out.as_mut().unwrap();
+                    out.sa.change_header(change, now.time);
+                    let schedule = out.key_packet.as_mut().map(|beside| &mut beside.schedule);
+                    match change {
+                        HeaderChange::KeyPacketTaken => schedule.unwrap().taken(),
+                        HeaderChange::KeyPacketWanted => schedule.unwrap().wanted(),
+                        HeaderChange::Bound => {}
+                    }
+                }
                 Acknowledged::BeginAgain => self.out = None,
-                _ => {}
+                Acknowledged::Nothing => {}
             }
             return;
         }

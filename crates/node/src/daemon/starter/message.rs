@@ -26,6 +26,11 @@ pub(super) enum StarterRequest {
         /// Where it is.
         path: PathBuf,
     },
+    /// For the marks of keys without sessions. With the answer come the file, to be read, and a channel on which more are written.
+    Marks {
+        /// This node's public key.
+        node: String,
+    },
     /// To write what was found on paths, for the next start.
     Remember {
         /// The file as [`PathMemory`](crate::path_memory::PathMemory) reads it.
@@ -58,8 +63,31 @@ pub(super) enum StarterAnswer {
     },
 }
 
+/// What is asked on the channel for marks; the next one waits for the answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::daemon) struct MarksRequest {
+    /// Keys of senders, or of the node itself for the sender's mark, and their marks.
+    pub(in crate::daemon) marks: Vec<(String, u64)>,
+}
+
+/// What is answered there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "kebab-case")]
+pub(in crate::daemon) enum MarksAnswer {
+    /// They are on disk.
+    Written {
+        /// Keys for which there is no room.
+        without: Vec<String>,
+    },
+    /// They are not on disk; it is tried again, and answered again when they are.
+    Late {
+        /// Why.
+        message: String,
+    },
+}
+
 /// Sends a request or an answer.
-pub(super) fn send(
+pub(in crate::daemon) fn send(
     channel: &ProcessChannel,
     message: &impl Serialize,
     descriptors: &[BorrowedFd<'_>],
@@ -68,7 +96,7 @@ pub(super) fn send(
 }
 
 /// Reads a request or an answer that was received.
-pub(super) fn read<M: for<'a> Deserialize<'a>>(
+pub(in crate::daemon) fn read<M: for<'a> Deserialize<'a>>(
     (bytes, descriptors): (Vec<u8>, Vec<OwnedFd>),
 ) -> io::Result<(M, Vec<OwnedFd>)> {
     Ok((serde_json::from_slice(&bytes)?, descriptors))

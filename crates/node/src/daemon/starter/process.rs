@@ -9,6 +9,7 @@ use std::time::Duration;
 use strait_clock::Time;
 use strait_keying::PublicKey;
 
+use super::marks::MarkKeeper;
 use super::message::{self, StarterAnswer, StarterRequest};
 use super::watch::TunnelWatch;
 use crate::clock::{BootTimer, Clock};
@@ -40,6 +41,7 @@ pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config
         network: None,
         marked: Vec::new(),
         watch: TunnelWatch::new(),
+        marks: None,
     };
     let served = privileges::drop_all_but_network()
         .map_err(io::Error::other)
@@ -71,6 +73,8 @@ struct StarterProcess {
     /// The sockets whose packets carry the mark.
     marked: Vec<OwnedFd>,
     watch: TunnelWatch,
+    /// Nothing until they are asked for.
+    marks: Option<MarkKeeper>,
 }
 
 /// What an answer brings along.
@@ -78,6 +82,7 @@ enum Enclosed {
     Nothing,
     File(std::fs::File),
     Config(HandedConfig),
+    Marks(std::fs::File, ProcessChannel),
 }
 
 /// Why something is not done, as people read it.
@@ -98,7 +103,8 @@ impl StarterProcess {
         let events = NetworkEvents::open()?;
         let requests = watched(channel.as_fd().try_clone_to_owned()?)?;
         loop {
-            let deadline = self.network.as_ref().map_or(Time::MAX, |_| self.watch.poll_timeout());
+            let watch = self.network.as_ref().map_or(Time::MAX, |_| self.watch.poll_timeout());
+            let deadline = watch.min(self.marks.as_ref().map_or(Time::MAX, MarkKeeper::poll_timeout));
             tokio::select! {
                 ready = requests.readable() => match channel.receive_now() {
                     Ok(received) => {
@@ -111,12 +117,21 @@ impl StarterProcess {
                 },
                 due = timer.until(deadline) => {
                     due?;
+                    if let Some(marks) = &mut self.marks {
+                        marks.timeout(clock.now());
+                    }
                     if let Some(network) = &mut self.network
                         && self.watch.look(network, &self.plan, &self.config.node.interface, clock.now())
                     {
                         // The flag of this process says nothing of what the other has taken.
                         outside.clear();
                         outside.raise();
+                    }
+                }
+                () = MarkKeeper::ready(self.marks.as_ref()) => {
+                    // The packet process is done with them when its end of the channel is gone.
+                    if self.marks.as_mut().is_some_and(|marks| marks.serve(clock.now()).is_err()) {
+                        self.marks = None;
                     }
                 }
                 () = events.ready(), if self.network.is_some() => {
@@ -164,6 +179,9 @@ impl StarterProcess {
                     tracing::warn!(%error, "the packet process did not read the configuration");
                 }
             }
+            Ok(Enclosed::Marks(file, theirs)) => {
+                message::send(channel, &StarterAnswer::Done, &[file.as_fd(), theirs.as_fd()])?;
+            }
             Err(message) => message::send(channel, &StarterAnswer::Refused { message }, &[])?,
         }
         Ok(ends)
@@ -174,6 +192,7 @@ impl StarterProcess {
             StarterRequest::SetUp { public_key } => self.set_up(public_key.as_deref(), descriptors)?,
             StarterRequest::Read => return self.read_again().map(Enclosed::Config),
             StarterRequest::Counter { path } => return self.counter(&path).map(Enclosed::File),
+            StarterRequest::Marks { node } => return self.open_marks(&node),
             StarterRequest::Remember { text } => self.remember(&text)?,
             StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
             StarterRequest::End { stays_closed } => self.end(stays_closed),
@@ -215,6 +234,23 @@ impl StarterProcess {
         let named = manuals.find(|manual| manual.counter_file.as_deref() == Some(path));
         let named = named.ok_or("the configuration names no such counter file")?;
         CounterFile::file(path, manual::identity(named), named.sequence).map_err(text)
+    }
+
+    /// Opens the file of this node's marks, and no other's.
+    fn open_marks(&mut self, node: &str) -> Result<Enclosed, Refusal> {
+        let node = node.parse::<PublicKey>().map_err(|error| format!("the public key {error}"))?;
+        let other = |known: PublicKey| known != node;
+        if self.known.as_ref().is_some_and(|(_, known)| other(*known))
+            || self.marks.as_ref().is_some_and(|marks| other(marks.node()))
+        {
+            return Err("these are the marks of another node".to_owned());
+        }
+        // A lock of this process would refuse it the file.
+        self.marks = None;
+        let folder = self.paths.as_ref().and_then(|paths| paths.path().parent());
+        let (keeper, file, channel) = MarkKeeper::open(folder, node).map_err(text)?;
+        self.marks = Some(keeper);
+        Ok(Enclosed::Marks(file, channel))
     }
 
     /// Writes the one file of this tunnel's paths, and nothing into it but what can be read again.
@@ -267,3 +303,5 @@ fn text(error: impl std::fmt::Display) -> Refusal {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+pub(in crate::daemon) use tests::served;

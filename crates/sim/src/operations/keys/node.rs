@@ -104,6 +104,8 @@ impl KeyNode {
                 Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.event(&event)?,
                 Action::DangerKey(key) => self.key(&key)?,
+                // No peer of this driver is without sessions.
+                Action::PersistMark(..) => {}
                 Action::Unlisted(peer, _) => hold(false, || format!("an unlisted peer {}", peer.0))?,
             }
         }

@@ -6,7 +6,7 @@ use crate::tun::Tun;
 use std::net::IpAddr;
 
 /// A starter for a configuration with one peer, served in a thread, and the configuration's file.
-fn served(name: &str, body: impl FnOnce(&Starter, &Path)) {
+pub(in crate::daemon) fn served(name: &str, body: impl FnOnce(&Starter, &Path)) {
     let folder = std::env::temp_dir().join(format!("strait-starter-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let path = folder.join("x.toml");
@@ -30,6 +30,7 @@ fn served(name: &str, body: impl FnOnce(&Starter, &Path)) {
             network: None,
             marked: Vec::new(),
             watch: TunnelWatch::new(),
+            marks: None,
         };
         let serving = scope.spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

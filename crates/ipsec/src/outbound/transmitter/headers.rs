@@ -1,0 +1,44 @@
+//! What an association with a header sends beside its packets, and what is told of the peer's headers.
+
+use std::net::SocketAddr;
+
+use strait_wire::Protocol;
+use strait_wire::sessionless::{ACKNOWLEDGEMENT_LEN, Acknowledgement};
+
+use super::{Transmitter, put};
+use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
+
+impl Transmitter {
+    /// The key packet, and the header in a datagram of its own, if they are due; only ever called under traffic.
+    pub(in crate::outbound) fn beside(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let association = &mut tx.link.association;
+        let Some((sa, to)) = association.sa.as_mut().zip(association.endpoint) else { return };
+        let number = sa.numbers.last();
+        let Some(header) = &mut sa.header else { return };
+        if let Some(key_packet) = header.key_packet(tx.now, number) {
+            self.departure.send_control(to, key_packet, tx.now, tx.outlet);
+        }
+        if header.is_overdue(number) {
+            sa.lead = header.bytes().len();
+            self.send_empty(tx);
+        }
+    }
+
+    /// Tells the peer what became of its header, where it is or at `elsewhere`, for a peer whose place is not known. An association that
+    /// is new has its header in front of this.
+    pub(in crate::outbound) fn acknowledge(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        acknowledgement: Acknowledgement,
+        elsewhere: Option<SocketAddr>,
+    ) {
+        let before = tx.link.association.endpoint;
+        tx.link.association.endpoint = elsewhere.or(before);
+        self.departure.begin_train(tx.link.spec.id);
+        let _ = self.seal_fresh(tx, Protocol::AGGFRAG, ACKNOWLEDGEMENT_LEN, CONTROL_TOS, |payload| {
+            put(payload, 0, &acknowledgement.to_bytes());
+        });
+        self.departure.depart(tx);
+        tx.link.association.endpoint = before;
+    }
+}

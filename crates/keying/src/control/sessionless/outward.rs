@@ -1,0 +1,236 @@
+//! Packet keys of this node towards its peers.
+
+use core::time::Duration;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use strait_clock::Time;
+use strait_ipsec::{OutboundSa, PeerId, Usage, outbound};
+use strait_wire::Spi;
+use strait_wire::sessionless::Acknowledgement;
+
+use super::{LOOK_EVERY, MarkOwner, SessionlessPeers};
+use crate::control::context::ControlContext;
+use crate::sessionless::{Acknowledged, CannotSend, Now};
+use crate::{Action, ControlEvent, Where};
+
+/// A key in use is replaced so long before it ends; one that carried nothing for longer than that is not.
+const AHEAD: Duration = Duration::from_secs(2);
+/// After a key was begun, what the packet thread says may be of the time before it.
+const SETTLING: Duration = Duration::from_secs(1);
+/// Numbers that the packet thread may use while the key manager looks: far more than it seals in a moment.
+const MEANWHILE: u64 = 10_000;
+/// Answers that wait for a key: one of each kind, and some.
+const ANSWERS: usize = 8;
+
+/// What is sent to a peer, and with which key.
+#[derive(Debug, Default)]
+pub(super) struct OutboundState {
+    pub(super) key: Option<KeyInUse>,
+    /// The last number that may have been used under keys before.
+    used: u64,
+    /// Why no key could be begun, if one is wanted.
+    pub(super) refused: Option<CannotSend>,
+    /// What the peer is to be told under the next key.
+    answers: VecDeque<(Acknowledgement, Option<SocketAddr>)>,
+    /// How many keys were begun.
+    pub(super) begun: u64,
+}
+
+/// A packet key of this node.
+#[derive(Debug)]
+pub(super) struct KeyInUse {
+    pub(super) spi: Spi,
+    first: u64,
+    pub(super) usage: Arc<Usage>,
+    pub(super) began: Time,
+    pub(super) expires: Time,
+    /// Whether the peer has acknowledged it.
+    pub(super) bound: bool,
+}
+
+impl KeyInUse {
+    fn used(&self) -> u64 {
+        self.first.saturating_add(self.usage.packets()).saturating_add(MEANWHILE)
+    }
+}
+
+impl OutboundState {
+    pub(super) fn is(&self, spi: Spi) -> bool {
+        self.key.as_ref().is_some_and(|key| key.spi == spi)
+    }
+
+    pub(super) const fn waits_for_mark(&self) -> bool {
+        matches!(self.refused, Some(CannotSend::NotPersisted { .. }))
+    }
+
+    fn used(&self) -> u64 {
+        self.key.as_ref().map_or(0, KeyInUse::used).max(self.used)
+    }
+
+    pub(super) fn has_key(&self, now: Time) -> bool {
+        self.key.as_ref().is_some_and(|key| key.expires > now)
+    }
+}
+
+impl SessionlessPeers {
+    /// Packets wait for a key.
+    pub(super) fn packets_wait(&mut self, context: &mut ControlContext, now: Now, id: PeerId) {
+        let Some(peer) = self.peers.get(&id) else { return };
+        let settling = peer.out.key.as_ref().is_some_and(|key| key.began + SETTLING > now.time);
+        if peer.config.spec.counters.endpoint.get().is_none() {
+            match peer.config.place {
+                Where::Unknown => context.log(ControlEvent::NoEndpoint { peer: id }),
+                _ => self.place(context, id),
+            }
+        }
+        if !settling {
+            self.begin(context, now, id);
+        }
+    }
+
+    /// Begins a key towards a peer, and sends what waits for one.
+    pub(super) fn begin(&mut self, context: &mut ControlContext, now: Now, id: PeerId) {
+        let Some(sa) = self.make(context, now, id) else { return };
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        context.order_out(outbound::Order::Install(Box::new(sa)));
+        for (acknowledgement, elsewhere) in peer.out.answers.drain(..) {
+            context.order_out(outbound::Order::Acknowledge(id, acknowledgement, elsewhere));
+        }
+        self.look_from(now.time);
+    }
+
+    /// Makes the association of a new key, if one may be sent now.
+    pub(super) fn make(&mut self, context: &mut ControlContext, now: Now, id: PeerId) -> Option<OutboundSa> {
+        let SessionlessPeers { own, mark, receiver, peers, .. } = self;
+        let peer = peers.get_mut(&id)?;
+        let used = peer.out.used();
+        let begun = match receiver.secret(own, &peer.config.key) {
+            Some(kij) => peer.sender.begin(now, own, kij, mark, used),
+            None => Err(CannotSend::BadPeerKey),
+        };
+        if let Some(mark) = mark.take_request() {
+            context.actions.push_back(Action::PersistMark(MarkOwner::Own, mark));
+        }
+        match begun {
+            Ok(key) => {
+                let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
+                let sa = sa.headed(key.header, key.first);
+                let (spi, first, usage) = (key.spi, key.first.0, sa.usage());
+                peer.out.used = used;
+                peer.out.key =
+                    Some(KeyInUse { spi, first, usage, began: now.time, expires: key.expires, bound: false });
+                peer.out.begun += 1;
+                if let Some(was) = peer.out.refused.take()
+                    && !matches!(was, CannotSend::NotPersisted { .. })
+                {
+                    context.log(ControlEvent::SendsAgain { peer: id });
+                }
+                Some(sa)
+            }
+            Err(why) => {
+                let same = |before: CannotSend| core::mem::discriminant(&before) == core::mem::discriminant(&why);
+                let said = peer.out.refused.replace(why).is_some_and(same);
+                if !said && !matches!(why, CannotSend::NotPersisted { .. }) {
+                    context.log(ControlEvent::CannotSend { peer: id, why });
+                }
+                None
+            }
+        }
+    }
+
+    /// Tells a peer something, under a key of this node's.
+    pub(super) fn tell(
+        &mut self,
+        context: &mut ControlContext,
+        now: Now,
+        id: PeerId,
+        acknowledgement: Acknowledgement,
+        elsewhere: Option<SocketAddr>,
+    ) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        if peer.has_session || peer.out.has_key(now.time) {
+            context.order_out(outbound::Order::Acknowledge(id, acknowledgement, elsewhere));
+        } else {
+            if peer.out.answers.len() >= ANSWERS {
+                peer.out.answers.pop_front();
+            }
+            peer.out.answers.push_back((acknowledgement, elsewhere));
+            self.begin(context, now, id);
+        }
+    }
+
+    /// The peer said something of a header of this node's.
+    pub(super) fn acknowledged(
+        &mut self,
+        context: &mut ControlContext,
+        now: Now,
+        id: PeerId,
+        acknowledgement: Acknowledgement,
+    ) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        match peer.sender.acknowledge(acknowledgement) {
+            Acknowledged::Nothing => {}
+            Acknowledged::Header(spi, change) => {
+                if let Some(key) = &mut peer.out.key
+                    && change == strait_ipsec::HeaderChange::Bound
+                {
+                    key.bound = true;
+                }
+                context.order_out(outbound::Order::Header(id, spi, change));
+            }
+            Acknowledged::BeginAgain => self.begin(context, now, id),
+        }
+    }
+
+    /// Looks at the keys in use: those that are due are replaced, and numbers reserved.
+    pub(super) fn look(&mut self, context: &mut ControlContext, now: Now) {
+        let soon = Now { time: now.time + AHEAD, ..now };
+        let mut due = Vec::new();
+        for (id, peer) in &mut self.peers {
+            peer.log_moves(context, *id, now.time);
+            let Some(key) = &peer.out.key else { continue };
+            let (packets, bytes) = (key.usage.packets(), key.usage.bytes());
+            let is_used = key.usage.last().is_some_and(|last| last + AHEAD > now.time);
+            if is_used && !peer.has_session && peer.sender.is_due(soon, packets, bytes) {
+                due.push(*id);
+            } else if key.expires <= now.time {
+                peer.out.used = peer.out.used();
+                peer.out.key = None;
+            }
+            let sent = key_last(peer).unwrap_or(Time::ZERO).max(peer.kept_alive);
+            if let Some(silence) = peer.config.keepalive
+                && sent + silence <= now.time
+                && peer.heard
+            {
+                peer.kept_alive = now.time;
+                context.order_out(outbound::Order::Keepalive(*id));
+            }
+        }
+        due.into_iter().for_each(|id| self.begin(context, now, id));
+        self.raise_reserves(context);
+        let any = |peer: &super::SessionlessPeer| {
+            peer.out.key.is_some() || peer.config.keepalive.is_some() && peer.heard || peer.has_session
+        };
+        self.look_at = self.peers.values().any(any).then(|| now.time + LOOK_EVERY);
+    }
+
+    /// Lets keys in use have more numbers, as far as the mark on disk goes.
+    pub(super) fn raise_reserves(&mut self, context: &mut ControlContext) {
+        let SessionlessPeers { mark, peers, .. } = self;
+        for peer in peers.values_mut() {
+            if let Some(key) = &peer.out.key {
+                // What is not on disk yet is asked for, and raised when it is.
+                let _ = peer.sender.reserve(mark, key.used());
+            }
+        }
+        if let Some(mark) = mark.take_request() {
+            context.actions.push_back(Action::PersistMark(MarkOwner::Own, mark));
+        }
+    }
+}
+
+fn key_last(peer: &super::SessionlessPeer) -> Option<Time> {
+    peer.out.key.as_ref().and_then(|key| key.usage.last())
+}

@@ -1,0 +1,133 @@
+//! Peers with keys that need no session: what the key manager is told of them, and the marks that are written for it.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use strait_keying::sessionless::{NodeKeys, ReceiverSettings, WallTime};
+use strait_keying::{MarkOwner, SessionlessSettings, SessionlessTerms, WallClock};
+use zeroize::Zeroizing;
+
+use super::marks::{MarkEvent, MarkOf, Marks};
+use super::{Daemon, StarterError, roster};
+use crate::config::{Config, PeerSection, SessionlessSection};
+
+/// This node's keys until they are needed, and its marks from then on.
+pub(super) struct SessionlessKeys {
+    /// Its keys and 32 random bytes.
+    kept: Option<(NodeKeys, Zeroizing<[u8; 32]>)>,
+    marks: Option<Marks>,
+    /// What is wrong with the file of marks.
+    trouble: Option<String>,
+}
+
+impl SessionlessKeys {
+    /// Those of the node with these keys.
+    pub(super) const fn new(keys: NodeKeys, seed: Zeroizing<[u8; 32]>) -> SessionlessKeys {
+        SessionlessKeys { kept: Some((keys, seed)), marks: None, trouble: None }
+    }
+
+    /// Has a mark written.
+    pub(super) fn persist(&mut self, owner: MarkOwner, mark: u64) {
+        let which = match owner {
+            MarkOwner::Own => MarkOf::Sender,
+            MarkOwner::Peer(key) => MarkOf::Peer(key),
+        };
+        if let Some(marks) = &mut self.marks {
+            marks.persist(which, mark);
+        }
+    }
+
+    /// What became of marks.
+    pub(super) async fn next(&mut self) -> MarkEvent {
+        match &mut self.marks {
+            Some(marks) => marks.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// What cannot be written, a sentence.
+    pub(super) fn warning(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+}
+
+impl Daemon {
+    /// Opens the marks, if `config` has a peer that needs them and they are not open.
+    pub(super) fn begin_sessionless(&mut self, config: &Config) -> Result<(), StarterError> {
+        if !config.peers.iter().any(|peer| peer.sessionless.is_some()) || self.sessionless.marks.is_some() {
+            return Ok(());
+        }
+        let marks = Marks::open(&self.starter, self.control.public())?;
+        let mark = marks.sender();
+        self.sessionless.marks = Some(marks);
+        if let Some((keys, seed)) = self.sessionless.kept.take() {
+            self.control.begin_sessionless(SessionlessSettings {
+                keys,
+                clock: WallClock::new(wall_time),
+                mark,
+                receiver: ReceiverSettings::default(),
+                seed,
+            });
+        }
+        self.threads.control.take_sessionless();
+        Ok(())
+    }
+
+    /// Tells the key manager of a peer, or what changed of it.
+    pub(super) fn enter_sessionless(&mut self, peer: &PeerSection, section: &SessionlessSection) {
+        let spec = self.roster.enter(peer);
+        let (Some(config), Some(marks)) = (roster::keyed(peer, spec), &self.sessionless.marks) else { return };
+        let terms = SessionlessTerms {
+            path: section.path,
+            epoch: section.epoch,
+            pinned: section.pin,
+            card: section.card.clone().map(Box::new),
+            mark: marks.of(&config.key),
+        };
+        self.control.update_sessionless(config, terms, self.clock.now());
+    }
+
+    /// Something became of marks.
+    pub(super) fn mark_event(&mut self, event: MarkEvent) {
+        let now = self.clock.now();
+        match event {
+            MarkEvent::Persisted(which, mark) => {
+                if self.sessionless.trouble.take().is_some() {
+                    tracing::info!("marks of keys without sessions are written again");
+                }
+                let owner = match which {
+                    MarkOf::Sender => MarkOwner::Own,
+                    MarkOf::Peer(key) => MarkOwner::Peer(key),
+                };
+                self.control.mark_persisted(owner, mark, now);
+            }
+            MarkEvent::Refused(which) => {
+                let whose = match which {
+                    MarkOf::Sender => "this node".to_owned(),
+                    MarkOf::Peer(key) => format!("the peer with the public key {key}"),
+                };
+                tracing::error!("there is no room for the mark of {whose}: its packets are refused");
+            }
+            MarkEvent::Late(error) => self.marks_fail(format!("marks of keys without sessions: {error}")),
+            MarkEvent::Ended(error) => self.marks_fail(format!(
+                "no marks of keys without sessions are written any more, so nothing is sent or taken without a session: {error}"
+            )),
+        }
+    }
+
+    fn marks_fail(&mut self, words: String) {
+        if self.sessionless.trouble.replace(words.clone()).is_none() {
+            tracing::error!("{words}");
+        }
+    }
+}
+
+/// The time of day of this machine; 1995 if its clock is before 1970.
+fn wall_time() -> WallTime {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    WallTime::from_unix(since)
+}
+
+/// The keys of the node with this identity.
+pub(super) fn node_keys(identity: &strait_keying::PrivateKey) -> NodeKeys {
+    NodeKeys::new(strait_keying::PrivateKey::generate(identity.expose_seed()), None)
+}
