@@ -15,14 +15,14 @@ use std::time::{Duration, Instant};
 
 use strait_clock::Random;
 use strait_ipsec::wrap::Inside;
-use strait_ipsec::{InboundSa, OutboundSa, Payloads, PeerId};
+use strait_ipsec::{HeaderChange, InboundSa, KeyPacketBeside, OutboundSa, Payloads, PeerId};
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{
-    Acknowledged, Delivery, NodeKeys, Now, OutboundKey, Protection, Receiver, ReceiverCounts, ReceiverEvent,
+    Acknowledged, Delivery, NodeKeys, Now, Protection, Receiver, ReceiverCounts, ReceiverEvent,
     ReceiverSettings, SendMark, Sender, Verdict,
 };
 use strait_wire::sessionless::{ACKNOWLEDGEMENT_SUBTYPE, Acknowledgement, Name};
-use strait_wire::{Protocol, Spi, demux};
+use strait_wire::{Esn, Protocol, Spi, demux};
 
 use super::cards::CardFolder;
 use marks::MarkFile;
@@ -83,7 +83,9 @@ pub(super) struct Asked {
 /// A key of this node.
 #[derive(Debug)]
 struct Out {
-    key: OutboundKey,
+    first: Esn,
+    /// What goes beside its first packets, where the secret of a key packet is in it.
+    key_packet: Option<KeyPacketBeside>,
     sa: OutboundSa,
 }
 
@@ -251,9 +253,12 @@ impl PingEnd {
         }
         let said = Acknowledgement::parse(payload).map_err(|_| broken("an acknowledgement is malformed"))?;
         if let Some(Known { sender, out: Some(out), .. }) = &mut self.known
-            && let Acknowledged::Bound(_) = sender.acknowledge(said)
+            && let Acknowledged::Header(_, change) = sender.acknowledge(said)
         {
-            out.key.schedule.acknowledged();
+            out.sa.change_header(change, now.time);
+            if let (HeaderChange::KeyPacketTaken, Some(beside)) = (change, &mut out.key_packet) {
+                beside.schedule.taken();
+            }
         }
         Ok(None)
     }

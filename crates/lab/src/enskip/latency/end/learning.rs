@@ -5,9 +5,9 @@ use std::io;
 use std::time::Instant;
 
 use strait_crypto::SuiteSet;
-use strait_ipsec::Payloads;
+use strait_ipsec::{Payloads, ReturnPath};
 use strait_keying::sessionless::{
-    Compression, KeyCard, KijAlgorithm, KnownSender, PacketAlgorithms, PacketKeyLimits, Protection, ReturnPath,
+    Compression, KeyCard, KijAlgorithm, KnownSender, PacketAlgorithms, PacketKeyLimits, Protection,
     Sender, SenderSettings, WaitingDatagram, key_name,
 };
 use strait_wire::sessionless::Name;

@@ -21,25 +21,30 @@ impl PingEnd {
         if known.out.is_none() || known.sender.is_due(now, packets, 0) {
             self.begin(now)?;
         }
-        let Known { sender, out: Some(out), used, .. } =
+        let Known { out: Some(out), used, .. } =
             self.known.as_mut().ok_or_else(|| broken("no card"))?
         else {
             return Err(broken("no packet key"));
         };
         let mut datagrams = 0;
-        if let Some(packet) = sender.key_packet(now.time) {
-            self.place.socket.send_to(packet, self.place.to)?;
+        if let Some(beside) = &mut out.key_packet
+            && beside.schedule.wants(now.time, packets)
+        {
+            self.place.socket.send_to(&beside.bytes, self.place.to)?;
             datagrams += 1;
         }
-        let header = if out.key.schedule.wants(now.time) { &out.key.header[..] } else { &[] };
-        let mut datagram = vec![0; header.len() + out.sa.sealed_len(0, payload.len())];
-        let (front, esp) = datagram.split_at_mut(header.len());
-        front.copy_from_slice(header);
-        let at = out.sa.payload_at(0);
-        esp[at..at + payload.len()].copy_from_slice(payload);
-        let sealed = out.sa.seal(Head::Fresh(Tos(0)), esp, payload.len(), next);
+        if !out.sa.look(now.time) {
+            return Err(broken("the packet key has expired"));
+        }
+        let head = Head::Fresh(Tos(0));
+        let front = out.sa.front_len(head);
+        let mut datagram = vec![0; out.sa.sealed_len(front, payload.len())];
+        let at = out.sa.payload_at(front);
+        datagram[at..at + payload.len()].copy_from_slice(payload);
+        let sealed = out.sa.seal(head, &mut datagram, payload.len(), next);
         sealed.map_err(|why| broken(&format!("a packet is not sealed: {why:?}")))?;
-        *used = (*used).max(out.key.first.0 - 1) + 1;
+        out.sa.usage().note(1, 0, now.time);
+        *used = (*used).max(out.first.0 - 1) + 1;
         self.place.socket.send_to(&datagram, self.place.to)?;
         Ok(datagrams + 1)
     }
@@ -61,9 +66,10 @@ impl PingEnd {
             begun = known.sender.begin(now, own, kij, mark, known.used);
         }
         let key = begun.map_err(|why| refused("begin a packet key", &why))?;
-        let sa = OutboundSa::new(&key.association).new_within(key.reserve.clone()).until(key.expires);
+        let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
         known.used = key.first.0 - 1;
-        known.out = Some(Out { key, sa });
+        let key_packet = key.header.key_packet.clone();
+        known.out = Some(Out { first: key.first, key_packet, sa: sa.headed(key.header, key.first) });
         self.asked.keys += 1;
         Ok(())
     }
