@@ -254,10 +254,10 @@ fn a_file_goes_by_every_algorithm_of_enskip() {
     let tables = report["tables"].as_array().unwrap();
     // Three machines, over DES, all ways, keys, Kij algorithms and shares; between two hosts where there may be any; and of latency, round trips,
     // over those without encryption, waits, caches and steps.
-    // Pings through tunnels are there where hosts and a program to run tunnels are.
+    // Pings and a file through tunnels are there where hosts and a program to run tunnels are.
     let link = usize::from(tables.iter().any(|table| table["subject"] == "between two hosts"));
     let pings = tables.iter().find(|table| table["subject"].as_str().unwrap().starts_with("pings between"));
-    assert_eq!(tables.len(), 11 + link + usize::from(pings.is_some()));
+    assert_eq!(tables.len(), 11 + link + 2 * usize::from(pings.is_some()));
     let printed = cells(&report).iter().filter(|cell| cell["paper"].is_number()).count();
     assert_eq!(printed, 2 * (28 + link * 11) + 2 * 4);
     if sandbox::allows_tests() {

@@ -434,8 +434,8 @@ impl SimNode {
                 Action::In(order) => self.inbound.handle(order),
                 Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.events.push((now, event)),
-                // The settings are against both.
-                Action::DangerKey(_) | Action::Unlisted(..) => {}
+                // The settings are against all of them.
+                Action::DangerKey(_) | Action::Unlisted(..) | Action::PersistMark(..) => {}
             }
         }
     }

@@ -21,7 +21,8 @@ use std::time::Duration;
 use strait_crypto::{Cipher, Integrity, Suite};
 use strait_keying::sessionless::Protection;
 
-use super::EnskipLab;
+use super::content::EnskipFile;
+use super::{EnskipLab, throughput};
 use crate::claim::{self, Claim, FigureSource};
 use crate::error::Error;
 use crate::figure::Figure;
@@ -29,7 +30,7 @@ use crate::measure::{RunValues, pin};
 use crate::report::LabReport;
 use crate::steps::{Effort, StepCounter, StepNote};
 use claims::LatencyFigures;
-use daemons::DaemonPings;
+use daemons::{DaemonPings, TunnelLoad};
 use end::PingSettings;
 use parts::Part;
 use pings::{PingPair, PingRoom};
@@ -107,7 +108,14 @@ impl Latency {
         let parts = parts::measured(effort.stopwatch(RUNS.0, PART))?;
         steps.next("pings through tunnels");
         let daemons = match lab.tunnels() {
-            Ok(program) => Ok(daemons::measured(program, if effort == Effort::Quick { 1 } else { STARTS })?),
+            Ok(program) => {
+                let (starts, span, len) = match effort {
+                    Effort::Full => (STARTS, throughput::TUNNEL, usize::MAX),
+                    Effort::Quick => (1, throughput::QUICK.0, throughput::QUICK.1),
+                };
+                let file = EnskipFile::random().front(len).bytes;
+                Ok(daemons::measured(program, &TunnelLoad { starts, file, span })?)
+            }
             Err(why) => Err(why.to_owned()),
         };
         Ok(Latency { times, parts, daemons })

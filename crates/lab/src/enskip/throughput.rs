@@ -10,7 +10,7 @@ mod memory;
 mod notes;
 mod share;
 mod tables;
-mod tunnel;
+pub(super) mod tunnel;
 mod variants;
 mod wire;
 
@@ -40,13 +40,13 @@ const RUNS: (usize, Duration) = (5, Duration::from_millis(45));
 /// How long RC4 has beside rivals, and the transfers of an algorithm through a tunnel: some turns of the kernel's scheduler, and
 /// some dozen files.
 const SHARE: Duration = Duration::from_millis(300);
-const TUNNEL: Duration = Duration::from_millis(600);
+pub(super) const TUNNEL: Duration = Duration::from_millis(600);
 /// A combination with a fifth of the link's rate leaves the kernel a fifth of the time.
 const PROCESSOR_DECIDES: f64 = 0.2;
 /// Runs beside rivals.
 const SHARE_RUNS: usize = 3;
 /// A quick look: that long a share, and that much of the files.
-const QUICK: (Duration, usize) = (Duration::from_millis(20), 64 * 1024);
+pub(super) const QUICK: (Duration, usize) = (Duration::from_millis(20), 64 * 1024);
 
 /// How often and how long each cell is measured.
 pub(super) const fn timer(effort: Effort) -> RepeatTimer {

@@ -1,7 +1,7 @@
 //! What the paper says of latency, and what it is judged by. Its words are not quoted: statements are told.
 
-use super::tiers::Tier;
 use super::tables::printed;
+use super::tiers::Tier;
 use super::{Latency, PAPERS, TODAYS};
 use crate::claim::{ClaimRule, Finding};
 

@@ -1,13 +1,15 @@
-//! The same pings through tunnels of real daemons between two hosts: with sessions, and with keys that need none.
+//! The same pings, and the file, through tunnels of real daemons between two hosts: with sessions, and with keys that need none.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strait_testbed::{DaemonProcess, Extra, LinkSpec, Offloads, Site, TwoHosts, Workdir};
 
 use super::pings::PING;
+use crate::enskip::throughput::tunnel::sent;
 use crate::error::Error;
 use crate::measure::RunValues;
 
@@ -40,17 +42,30 @@ pub(super) struct TunnelPings {
     pub(super) first: RunValues,
     /// Those after it.
     pub(super) warm: RunValues,
+    /// kbytes/s of transfers of the file.
+    pub(super) file: RunValues,
 }
 
-/// Pings over a link, and through tunnels of two `program`s that are started so often.
-pub(super) fn measured(program: &Path, starts: usize) -> Result<DaemonPings, Error> {
+/// What is sent.
+#[derive(Clone, Debug)]
+pub(super) struct TunnelLoad {
+    /// How often daemons are started.
+    pub(super) starts: usize,
+    /// A file,
+    pub(super) file: Arc<[u8]>,
+    /// and how long it is sent again and again.
+    pub(super) span: Duration,
+}
+
+/// Pings over a link, and through tunnels of two `program`s.
+pub(super) fn measured(program: &Path, load: &TunnelLoad) -> Result<DaemonPings, Error> {
     let hosts = TwoHosts::direct(LinkSpec { offloads: Offloads::Off, ..LinkSpec::unshaped() })?;
     let folder = Workdir::create()?;
     let sites = Site::pair(program, &hosts, folder.path())?;
     let link = Ends::between(&hosts, hosts.address_of_a().0, hosts.address_of_b().0)?.warm()?;
-    let session = tunnel(&hosts, &sites, "", starts)?;
+    let session = tunnel(&hosts, &sites, "", load)?;
     let sessionless =
-        if accepts(&sites, SESSIONLESS)? { Some(tunnel(&hosts, &sites, SESSIONLESS, starts)?) } else { None };
+        if accepts(&sites, SESSIONLESS)? { Some(tunnel(&hosts, &sites, SESSIONLESS, load)?) } else { None };
     Ok(DaemonPings { link, session, sessionless })
 }
 
@@ -64,18 +79,21 @@ fn accepts(sites: &[Site; 2], peer: &str) -> Result<bool, Error> {
 }
 
 /// Starts both daemons again and again, with what they keep on disk between.
-fn tunnel(hosts: &TwoHosts, sites: &[Site; 2], peer: &str, starts: usize) -> Result<TunnelPings, Error> {
+fn tunnel(hosts: &TwoHosts, sites: &[Site; 2], peer: &str, load: &TunnelLoad) -> Result<TunnelPings, Error> {
     let [near, far] = sites;
     let name = if peer.is_empty() { "session" } else { "sessionless" };
     let start = |site: &Site, other: &Site| -> Result<DaemonProcess, Error> {
         Ok(site.start(&site.configure(name, &[other], Extra { peer, ..Extra::default() })?, name)?)
     };
     let mut pings = TunnelPings::default();
-    for _ in 0..starts {
+    for run in 1..=load.starts {
         let _daemons = [start(near, far)?, start(far, near)?];
         let ends = Ends::between(hosts, near.inside().into(), far.inside().into())?;
         pings.first.push(ends.first()?);
-        pings.warm = ends.warm()?;
+        if run == load.starts {
+            pings.warm = ends.warm()?;
+            pings.file = sent(hosts, far.inside().into(), &load.file, load.span)?;
+        }
     }
     Ok(pings)
 }

@@ -284,7 +284,6 @@ impl PingEnd {
         }
         Ok(names)
     }
-
 }
 
 /// Opens a packet of an association that is known by its SPI.

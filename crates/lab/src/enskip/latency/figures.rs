@@ -2,8 +2,8 @@
 
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 
-use super::tiers::Tier;
 use super::tables::printed;
+use super::tiers::Tier;
 use super::{DURABLE, Latency, SETTINGS};
 use crate::figure::Figure;
 

@@ -42,7 +42,8 @@ impl Latency {
                 notes.push(
                     "pings through tunnels: the same lengths in UDP between two hosts (a pair of veth devices), through two daemons each way, \
                      by the clock on the wall; what a daemon adds is system calls and threads that wake. The first ping is sent when both \
-                     are ready, and again each half second until it is answered: with a session it waits for a handshake"
+                     are ready, and again each half second until it is answered. Daemons shake hands as they start, so a session is mostly \
+                     there by then; without one, packet keys are begun by this ping, at both ends, once four marks are on disk"
                         .to_owned(),
                 );
                 if pings.sessionless.is_none() {

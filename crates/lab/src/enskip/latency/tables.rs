@@ -1,5 +1,8 @@
 //! The table, ours beside the paper's, and what is behind it.
 
+use std::iter;
+
+use super::daemons::{DaemonPings, TunnelPings};
 use super::tiers::Tier;
 use super::{DURABLE, Latency, PAPERS, SETTINGS, TODAYS};
 use crate::enskip::printed::{LATENCY, LATENCY_DISK, LATENCY_NONE, LATENCY_PRIMARY, LATENCY_SECONDARY};
@@ -27,7 +30,9 @@ impl Latency {
     pub(super) fn tables(&self) -> Vec<LabTable> {
         let mut all =
             vec![self.round_trips(), self.over_plain(), self.waits(), self.uses(), self.part_table()];
-        all.extend(self.daemon_table());
+        if let Ok(pings) = &self.daemons {
+            all.extend([pings.pings(), pings.files()]);
+        }
         all
     }
 
@@ -112,28 +117,41 @@ impl Latency {
         table
     }
 
-    /// Through tunnels, where there are any.
-    fn daemon_table(&self) -> Option<LabTable> {
-        let pings = self.daemons.as_ref().ok()?;
-        let subject = "pings between two hosts, by daemons with their default suite";
-        let columns = ["first after both were started", "those after it"];
-        let mut table = table(subject, FigureUnit::Microseconds, columns);
-        table.exhibit = Exhibit::Words;
-        table.row("the link, no tunnel", [(RunValues::default(), None), (pings.link.clone(), None)]);
-        let tunnels = [("a session", Some(&pings.session)), ("no session", pings.sessionless.as_ref())];
-        for (name, tunnel) in tunnels {
-            if let Some(tunnel) = tunnel {
-                table.row(name, [(tunnel.first.clone(), None), (tunnel.warm.clone(), None)]);
-            }
-        }
-        Some(table)
-    }
-
     fn part_table(&self) -> LabTable {
         let mut table = table("what steps take by themselves", FigureUnit::Microseconds, ["time"]);
         table.exhibit = Exhibit::Words;
         for part in &self.parts {
             table.row(part.name.as_str(), [(part.took.clone(), None)]);
+        }
+        table
+    }
+}
+
+impl DaemonPings {
+    /// Each kind of tunnel that there is.
+    fn tunnels(&self) -> impl Iterator<Item = (&'static str, &TunnelPings)> {
+        let sessionless = self.sessionless.iter().map(|tunnel| ("keys without a session", tunnel));
+        iter::once(("a session", &self.session)).chain(sessionless)
+    }
+
+    fn pings(&self) -> LabTable {
+        let subject = "pings between two hosts, by daemons with their default suite";
+        let columns = ["first after both were started", "those after it"];
+        let mut table = table(subject, FigureUnit::Microseconds, columns);
+        table.exhibit = Exhibit::Words;
+        table.row("the link, no tunnel", [(RunValues::default(), None), (self.link.clone(), None)]);
+        for (name, tunnel) in self.tunnels() {
+            table.row(name, [(tunnel.first.clone(), None), (tunnel.warm.clone(), None)]);
+        }
+        table
+    }
+
+    fn files(&self) -> LabTable {
+        let subject = "the file of random bytes through these tunnels";
+        let mut table = table(subject, FigureUnit::KilobytesPerSecond, ["wall"]);
+        table.exhibit = Exhibit::Words;
+        for (name, tunnel) in self.tunnels() {
+            table.row(name, [(tunnel.file.clone(), None)]);
         }
         table
     }

@@ -82,14 +82,17 @@ fn every_statement_can_hold_and_can_fail() {
 #[test]
 fn pings_through_tunnels_stand_in_a_table_of_their_own() {
     let values = |value: f64| -> RunValues { [value].into_iter().collect() };
-    let tunnel = || daemons::TunnelPings { first: values(5_000.0), warm: values(100.0) };
+    let tunnel = || daemons::TunnelPings { first: values(5_000.0), warm: values(100.0), file: values(1e5) };
     let pings = |sessionless| DaemonPings { link: values(20.0), session: tunnel(), sessionless };
     let rows = |daemons| {
         let made = Latency { times: MADE.0.times.clone(), parts: Vec::new(), daemons };
-        let names: Vec<String> = made.tables()[5].rows.iter().map(|row| row.name.clone()).collect();
+        let tables = made.tables();
+        assert_eq!(tables[6].rows.len() + 1, tables[5].rows.len());
+        let names: Vec<String> = tables[5].rows.iter().map(|row| row.name.clone()).collect();
         (names, made.notes().iter().any(|note| note.contains("knows only sessions")))
     };
-    let [link, session, none] = ["the link, no tunnel", "a session", "no session"].map(str::to_owned);
+    let [link, session, none] =
+        ["the link, no tunnel", "a session", "keys without a session"].map(str::to_owned);
     assert_eq!(rows(Ok(pings(None))), (vec![link.clone(), session.clone()], true));
     assert_eq!(rows(Ok(pings(Some(tunnel())))), (vec![link, session, none], false));
     assert!(MADE.0.notes().iter().any(|note| note.contains("left out: no hosts can be made")));

@@ -161,7 +161,12 @@ fn written(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
 }
 
 /// kbytes/s of transfers, one after the other, after one that does not count.
-fn sent(hosts: &TwoHosts, address: IpAddr, file: &Arc<[u8]>, span: Duration) -> Result<RunValues, Error> {
+pub(in crate::enskip) fn sent(
+    hosts: &TwoHosts,
+    address: IpAddr,
+    file: &Arc<[u8]>,
+    span: Duration,
+) -> Result<RunValues, Error> {
     let (from, to) = (&hosts.a, &hosts.b);
     let transfer = Transfer { from, to, address, name: "a file", content: file, patience: PATIENCE };
     transfer.run(&mut |_| ())?;

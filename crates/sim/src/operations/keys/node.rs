@@ -156,6 +156,9 @@ impl KeyNode {
                 let before = self.inbound.insert(spi, half);
                 hold(before.is_none(), || format!("{spi} was installed twice"))
             }
+            inbound::Order::Again(_) | inbound::Order::WithdrawKeyed(..) => {
+                hold(false, || "an order for keys without sessions, which no peer here has".to_owned())
+            }
             inbound::Order::Withdraw(spi) => {
                 hold(self.inbound.remove(&spi).is_some(), || format!("{spi} was withdrawn and is not there"))
             }

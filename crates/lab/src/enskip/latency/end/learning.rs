@@ -7,8 +7,8 @@ use std::time::Instant;
 use strait_crypto::SuiteSet;
 use strait_ipsec::{Payloads, ReturnPath};
 use strait_keying::sessionless::{
-    Compression, KeyCard, KijAlgorithm, KnownSender, PacketAlgorithms, PacketKeyLimits, Protection,
-    Sender, SenderSettings, WaitingDatagram, key_name,
+    Compression, KeyCard, KijAlgorithm, KnownSender, PacketAlgorithms, PacketKeyLimits, Protection, Sender,
+    SenderSettings, WaitingDatagram, key_name,
 };
 use strait_wire::sessionless::Name;
 

@@ -12,7 +12,12 @@ use super::{Known, Out, PingEnd, broken, refused};
 
 impl PingEnd {
     /// Sends a payload; gives the number of datagrams.
-    pub(in crate::enskip::latency) fn send(&mut self, now: Now, next: Protocol, payload: &[u8]) -> io::Result<usize> {
+    pub(in crate::enskip::latency) fn send(
+        &mut self,
+        now: Now,
+        next: Protocol,
+        payload: &[u8],
+    ) -> io::Result<usize> {
         if self.known.is_none() {
             self.learn(self.place.peer)?;
         }
@@ -21,9 +26,7 @@ impl PingEnd {
         if known.out.is_none() || known.sender.is_due(now, packets, 0) {
             self.begin(now)?;
         }
-        let Known { out: Some(out), used, .. } =
-            self.known.as_mut().ok_or_else(|| broken("no card"))?
-        else {
+        let Known { out: Some(out), used, .. } = self.known.as_mut().ok_or_else(|| broken("no card"))? else {
             return Err(broken("no packet key"));
         };
         let mut datagrams = 0;
