@@ -129,6 +129,11 @@ impl OutboundSa {
         self
     }
 
+    /// Bytes of the header that some of its packets have in front.
+    pub(crate) fn header_len(&self) -> usize {
+        self.header.as_ref().map_or(0, |header| header.bytes().len())
+    }
+
     /// Whether nothing comes back from its peer.
     pub(crate) fn is_one_way(&self) -> bool {
         self.header.as_ref().is_some_and(|header| header.is_one_way())

@@ -4,7 +4,7 @@ mod server;
 
 use std::fmt::Write;
 
-use crate::report::{AttackerReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
+use crate::report::{AttackerReport, CacheReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
 pub(crate) use server::Metrics;
 pub use server::MetricsError;
 
@@ -25,6 +25,7 @@ pub fn text(report: &DaemonReport) -> String {
         queues(report),
         rules(report),
         codecs(report),
+        sessionless(report),
     ];
     for (name, kind, help, samples) in all.into_iter().flatten() {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
@@ -97,6 +98,45 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
             one(node.warnings.len() as u64),
         ),
         ("thread_cpu_seconds_total", "counter", "CPU time used, by thread.", threads.collect()),
+    ]
+}
+
+/// Keys without sessions.
+fn sessionless(report: &DaemonReport) -> Vec<MetricFamily> {
+    let Some(shared) = &report.sessionless else { return Vec::new() };
+    let refused = shared
+        .refusals
+        .iter()
+        .map(|refusal| (vec![("reason", refusal.reason.clone())], number(refusal.datagrams)));
+    let caches = |value: &dyn Fn(&CacheReport) -> u64| -> Vec<(Labels, f64)> {
+        let one = |cache: &CacheReport| (vec![("cache", cache.cache.clone())], number(value(cache)));
+        shared.caches.iter().map(one).collect()
+    };
+    vec![
+        (
+            "sessionless_refused_datagrams_total",
+            "counter",
+            "Datagrams without a session refused, by reason.",
+            refused.collect(),
+        ),
+        (
+            "sessionless_cache_entries",
+            "gauge",
+            "Entries of the caches of keys without sessions.",
+            caches(&|cache| cache.entries as u64),
+        ),
+        (
+            "sessionless_cache_hits_total",
+            "counter",
+            "Look-ups in these caches that found something.",
+            caches(&|cache| cache.hits),
+        ),
+        (
+            "sessionless_cache_misses_total",
+            "counter",
+            "Look-ups in these caches that found nothing.",
+            caches(&|cache| cache.misses),
+        ),
     ]
 }
 

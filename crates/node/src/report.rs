@@ -6,6 +6,7 @@ mod manual;
 mod path;
 mod queue;
 mod repair;
+mod sessionless;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
 pub use repair::RepairReport;
+pub use sessionless::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport};
 pub use strait_ipsec::{CORRECTED_LOSS_MIN, REPAIR_ROUND_MAX, RepairState};
 
 /// The state and counters of a running node.
@@ -34,6 +36,9 @@ pub struct DaemonReport {
     pub drops: Vec<DropReport>,
     /// The control channel.
     pub control: ControlReport,
+    /// Keys without sessions; none where no peer has them.
+    #[serde(default)]
+    pub sessionless: Option<SessionlessReport>,
     /// The threads of the daemon.
     pub threads: Vec<ThreadReport>,
     /// Speed of each cipher suite on this machine.
@@ -103,6 +108,9 @@ pub struct PeerReport {
     pub association: Option<AssociationReport>,
     /// The pair of security associations with manual keys; none with session keys.
     pub manual: Option<ManualReport>,
+    /// Keys that need no session; none with other keys.
+    #[serde(default)]
+    pub sessionless: Option<SessionlessPeerReport>,
     /// Seconds since the last successful handshake.
     pub last_handshake_age_seconds: Option<f64>,
     /// Handshakes that failed since the last successful one.

@@ -150,6 +150,12 @@ impl SimNetwork {
         self.with(node, |node| node.add_peer(config, now));
     }
 
+    /// Makes `config` a peer of `node` with which keys need no session.
+    pub fn add_sessionless(&mut self, node: NodeId, config: PeerConfig) {
+        let now = self.now;
+        self.with(node, |node| node.add_sessionless(config, now));
+    }
+
     /// Takes a peer from `node`.
     pub fn remove_peer(&mut self, node: NodeId, peer: NodeId) {
         let now = self.now;

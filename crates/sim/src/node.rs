@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use strait_clock::{Deadline, Random, Stopwatch, Time};
@@ -14,14 +15,19 @@ use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
 };
+use strait_keying::sessionless::{EpochLength, NodeKeys, ReceiverSettings, ReturnPath, WallTime};
 use strait_keying::{
-    Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus, SetupError,
+    Action, Control, ControlEvent, ControlSettings, KeyExport, PeerConfig, PeerState, PeerStatus,
+    SessionlessSettings, SessionlessTerms, SetupError, WallClock,
 };
 use strait_scheduler::Rate;
 use strait_stream::{StreamPriority, StreamSettings};
 use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost, SimStreams};
+
+/// Where the time of day begins, in microseconds since 1995: some day in 2026.
+const NOON: u64 = 990_000_000_000_000;
 
 /// How long a worker takes for a job: what zstd takes for 64 KiB on one core, roughly.
 const JOB: Duration = Duration::from_micros(100);
@@ -43,6 +49,8 @@ pub struct SimNode {
     lookups: Vec<(PeerId, String)>,
     expand_tools: ExpandTools,
     streams: SimStreams,
+    /// Microseconds of virtual time, for what goes by the time of day.
+    clock: Arc<AtomicU64>,
 }
 
 /// What the cores' outlets lead to.
@@ -58,6 +66,8 @@ struct NodeOutlets {
     router: Option<Arc<Policies>>,
     notices: VecDeque<Notice>,
     control: VecDeque<(SocketAddr, Ecn, Vec<u8>)>,
+    /// Datagrams with headers, for the key manager.
+    headed: VecDeque<(SocketAddr, Tos, Vec<u8>)>,
     orders: VecDeque<outbound::Order>,
     /// How many of these may wait; more are lost.
     order_room: usize,
@@ -133,6 +143,7 @@ impl SimNode {
             lookups: Vec::new(),
             expand_tools: ExpandTools::new(Stopwatch::NONE),
             streams,
+            clock: Arc::default(),
         })
     }
 
@@ -284,6 +295,33 @@ impl SimNode {
         self.set_policies(policies, now);
     }
 
+    /// Adds a peer with which keys need no session.
+    pub(crate) fn add_sessionless(&mut self, config: PeerConfig, now: Time) {
+        self.world.now = now;
+        if self.control.sessionless_counts().is_none() {
+            let clock = Arc::clone(&self.clock);
+            self.control.begin_sessionless(SessionlessSettings {
+                keys: NodeKeys::new(self.settings.id.private_key(), None),
+                clock: WallClock::new(move || WallTime(NOON + clock.load(Ordering::Relaxed))),
+                mark: 0,
+                receiver: ReceiverSettings::default(),
+                seed: [self.settings.id.0; 32].into(),
+            });
+        }
+        let terms = SessionlessTerms {
+            path: ReturnPath::Answers,
+            epoch: EpochLength::default(),
+            pinned: false,
+            card: None,
+            mark: 0,
+        };
+        let mut policies = Policies::clone(&self.policies);
+        config.spec.allowed.iter().for_each(|prefix| policies.allow(*prefix, config.spec.id));
+        self.control.add_sessionless(config, terms, now);
+        self.settle(now);
+        self.set_policies(policies, now);
+    }
+
     pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {
         self.world.now = now;
         let mut policies = Policies::clone(&self.policies);
@@ -404,11 +442,16 @@ impl SimNode {
                 quiet = false;
                 self.control.datagram(from, ecn, &datagram, now);
             }
+            while let Some((from, tos, datagram)) = self.world.headed.pop_front() {
+                quiet = false;
+                self.control.sessionless_datagram(from, tos, &datagram, now);
+            }
             while let Some((header, packet)) = self.world.routed.pop_front() {
                 quiet = false;
                 self.outbound.packet(&packet, &header, now, &mut self.world);
             }
             self.outbound.release(now, &mut self.world);
+            self.inbound.release(now, &mut self.world);
             if !self.carry_streams(now) && quiet && self.world.notices.is_empty() {
                 break;
             }
@@ -428,14 +471,17 @@ impl SimNode {
 
     /// Carries out the actions of the key manager.
     fn act(&mut self, now: Time) {
+        self.clock.store(now.as_nanos() / 1000, Ordering::Relaxed);
         while let Some(action) = self.control.poll_action() {
             match action {
                 Action::Out(order) => self.outbound.handle(order, now, &mut self.world),
                 Action::In(order) => self.inbound.handle(order),
                 Action::Resolve(peer, name) => self.lookups.push((peer, name)),
                 Action::Log(event) => self.events.push((now, event)),
-                // The settings are against all of them.
-                Action::DangerKey(_) | Action::Unlisted(..) | Action::PersistMark(..) => {}
+                // The disk is quick.
+                Action::PersistMark(owner, mark) => self.control.mark_persisted(owner, mark, now),
+                // The settings are against both.
+                Action::DangerKey(_) | Action::Unlisted(..) => {}
             }
         }
     }
@@ -453,6 +499,7 @@ impl NodeOutlets {
             router: None,
             notices: VecDeque::new(),
             control: VecDeque::new(),
+            headed: VecDeque::new(),
             orders: VecDeque::new(),
             order_room: usize::MAX,
             expansions: VecDeque::new(),
@@ -512,6 +559,11 @@ impl Inlet for NodeOutlets {
 
     fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
         self.control.push_back((from, tos.ecn(), datagram.to_vec()));
+    }
+
+    fn sessionless(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) -> bool {
+        self.headed.push_back((from, tos, datagram.to_vec()));
+        true
     }
 
     fn order(&mut self, order: outbound::Order) {

@@ -5,11 +5,13 @@ pub(crate) mod manual;
 mod path;
 pub(crate) mod queue;
 pub(crate) mod repair;
+pub(crate) mod sessionless;
 
 use std::time::Duration;
 
 use strait_node::report::{
-    AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, TrafficReport,
+    AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, SessionlessReport,
+    TrafficReport,
 };
 use strait_scheduler::Rate;
 
@@ -23,12 +25,18 @@ pub(crate) fn render(report: &DaemonReport) -> String {
         out.push('\n');
         out.push_str(&one_peer(peer));
     }
+    let nothing = || TextTable::new([""]);
+    let sessionless = |table: &dyn Fn(&SessionlessReport) -> TextTable| {
+        report.sessionless.as_ref().map_or_else(nothing, table)
+    };
     for (title, table) in [
         ("compression rules", rules(report)),
         (leak::TITLE, leak::table(&report.rules)),
         ("codecs", codecs(report)),
         ("dropped packets", drops(report)),
         ("threads", threads(report)),
+        ("caches of keys without sessions", sessionless(&sessionless::caches)),
+        ("datagrams refused without sessions", sessionless(&sessionless::refusals)),
     ] {
         if !table.is_empty() {
             out.push_str(&format!("\n{title}\n{}", table.render(2)));
@@ -107,7 +115,9 @@ fn one_peer(peer: &PeerReport) -> String {
         ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", endpoint(peer)),
         ("allowed IPs", peer.allowed_ips.join(", ")),
-        ("last handshake", if manual.is_some() { String::new() } else { handshake(peer) }),
+        ("last handshake", if manual.is_some() || peer.sessionless.is_some() { String::new() } else { handshake(peer) }),
+        ("without session", peer.sessionless.as_ref().map(sessionless::keys).unwrap_or_default()),
+        ("packet keys", peer.sessionless.as_ref().map(sessionless::packet_keys).unwrap_or_default()),
         ("manual keys", manual.map(manual::protocols).unwrap_or_default()),
         ("mode", manual.map(manual::mode).unwrap_or_default()),
         ("sequence number", manual.map(manual::sequence_number).unwrap_or_default()),

@@ -50,6 +50,7 @@ mod replay;
 mod retransmissions;
 mod roaming;
 mod scope;
+mod sessionless;
 mod start;
 mod strangers;
 mod traffic;

@@ -180,7 +180,7 @@ impl Intake {
         let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
         let (peer, inside) = receiving.open(bytes, inside, wire, now, inlet)?;
         let origin = Origin { sa, peer, tos, now };
-        let offered = receiving.arrived(origin, inside, bytes, range.len());
+        let offered = receiving.arrived(origin, inside, bytes, before + range.len());
         let repairs = receiving.repair.is_some();
         if repairs && is_of_repair(inside.next, bytes.get(inside.range()).unwrap_or_default()) {
             receiving.inbox.counters.repair.wire_in.add(wire as u64);

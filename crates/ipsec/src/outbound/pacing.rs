@@ -168,10 +168,14 @@ impl Pacing {
     /// A train that `sa` sealed left at `now`.
     pub(super) fn note_departed(&mut self, train: &Train<'_>, sa: &OutboundSa, now: Time) {
         let Some(path) = &mut self.path else { return };
-        let is_esp = |datagram: &&[u8]| demux::classify(datagram) == demux::DatagramKind::Esp;
+        let esp = |datagram| match demux::classify(datagram) {
+            demux::DatagramKind::Esp => Some(datagram),
+            demux::DatagramKind::Sessionless => datagram.get(sa.header_len()..),
+            _ => None,
+        };
         // Datagrams of streams may be among them, and are numbered and reported by themselves.
-        let last =
-            train.datagrams().last().filter(is_esp).or_else(|| train.datagrams().filter(is_esp).last());
+        let last = train.datagrams().last().and_then(esp);
+        let last = last.or_else(|| train.datagrams().filter_map(esp).last());
         let Some(Ok((header, _))) = last.map(esp::Header::parse) else { return };
         // What was sealed with the association before is of no use.
         if header.spi == sa.spi {

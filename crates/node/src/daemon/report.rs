@@ -3,6 +3,7 @@
 mod decision;
 mod leak;
 mod manual;
+mod sessionless;
 
 use std::sync::atomic::Ordering;
 
@@ -45,6 +46,7 @@ impl Daemon {
                 dropped_messages: self.threads.control.lost(),
                 refused_connections: self.refused_connections.load(Ordering::Relaxed),
             },
+            sessionless: self.control.sessionless_counts().as_ref().map(sessionless::shared),
             threads: threads(said.map_or(&[], |said| &said.engines)),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
         }
@@ -82,6 +84,7 @@ impl Daemon {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings(&self.path);
         warnings.extend(self.manual.warnings());
+        warnings.extend(self.sessionless.warning());
         warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
         warnings.extend(self.unlocked.clone());
         warnings
@@ -101,7 +104,8 @@ impl Daemon {
             report.path.get_or_insert_default().remembered = Some(remembered);
         }
         Some(PeerReport {
-            keys: "session".to_owned(),
+            keys: if peer.sessionless.is_some() { "sessionless" } else { "session" }.to_owned(),
+            sessionless: self.control.sessionless_status(id).map(|status| sessionless::peer(&status, now)),
             public_key: peer.public_key().map(ToString::to_string),
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
             state: status.state.to_string(),
@@ -184,6 +188,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,
         manual: None,
+        sessionless: None,
         last_handshake_age_seconds: None,
         handshake_failures: 0,
         link_rate_bits_per_second: None,

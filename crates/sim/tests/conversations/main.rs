@@ -35,6 +35,7 @@ mod replay_window;
 mod restart_of_one_side;
 mod roaming;
 mod same_seed_same_run;
+mod sessionless;
 mod silence_probe_then_handshake;
 mod simultaneous_start;
 mod sparse_traffic;

@@ -32,6 +32,7 @@ pub(crate) fn report() -> DaemonReport {
         rules: vec![rule()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
+        sessionless: None,
         control: ControlReport { wire_bytes: 7_100, dropped_messages: 0, refused_connections: 0 },
         threads: vec![ThreadReport {
             name: "outward".to_owned(),
@@ -52,6 +53,7 @@ fn peer() -> PeerReport {
         keys: "session".to_owned(),
         public_key: Some("REVG".to_owned()),
         manual: None,
+        sessionless: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
         outer_interface: Some("eth0".to_owned()),
         state: "up".to_owned(),

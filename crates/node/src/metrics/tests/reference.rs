@@ -77,11 +77,38 @@ fn everything() -> DaemonReport {
         ..session.path.clone().unwrap_or_default()
     };
     let session = PeerReport { path: Some(path), last_handshake_age_seconds: Some(1.0), ..session };
-    report.peers = vec![session, manual];
+    let sessionless = PeerReport {
+        name: "outpost".to_owned(),
+        keys: "sessionless".to_owned(),
+        sessionless: Some(sessionless()),
+        ..peer()
+    };
+    report.peers = vec![session, manual, sessionless];
+    let cache =
+        CacheReport { cache: "senders".to_owned(), entries: 1, pinned: 1, hits: 1, misses: 1, evicted: 1 };
+    let refusals = vec![RefusalReport { reason: "forged".to_owned(), datagrams: 1 }];
+    report.sessionless = Some(SessionlessReport { packet_keys: 1, caches: vec![cache], refusals });
     report.decisions = Some(vec![decision()]);
     report.threads[0].compression =
         Some(CompressionLoadReport { busy_ratio: 0.5, queue_delay_seconds: 0.001, queued_blocks: 2 });
     report
+}
+
+fn sessionless() -> SessionlessPeerReport {
+    SessionlessPeerReport {
+        one_way: false,
+        suite: "aes-256-gcm".to_owned(),
+        hybrid: true,
+        has_session: false,
+        outbound_spi: Some("0x04000001".to_owned()),
+        acknowledged: true,
+        key_age_seconds: Some(1.0),
+        keys_begun: 1,
+        inbound_spis: vec!["0x04000002".to_owned()],
+        last_received_age_seconds: Some(1.0),
+        last_sent_age_seconds: Some(1.0),
+        refused: Some("the clock".to_owned()),
+    }
 }
 
 fn manual() -> ManualReport {

@@ -156,9 +156,6 @@ impl KeyNode {
                 let before = self.inbound.insert(spi, half);
                 hold(before.is_none(), || format!("{spi} was installed twice"))
             }
-            inbound::Order::Again(_) | inbound::Order::WithdrawKeyed(..) => {
-                hold(false, || "an order for keys without sessions, which no peer here has".to_owned())
-            }
             inbound::Order::Withdraw(spi) => {
                 hold(self.inbound.remove(&spi).is_some(), || format!("{spi} was withdrawn and is not there"))
             }
@@ -171,7 +168,10 @@ impl KeyNode {
             | inbound::Order::Policies(_)
             | inbound::Order::Known(_)
             | inbound::Order::Streams(_)
-            | inbound::Order::Gate(_) => Ok(()),
+            | inbound::Order::Gate(_)
+            // No peer of this driver is without sessions.
+            | inbound::Order::Again(_)
+            | inbound::Order::WithdrawKeyed(..) => Ok(()),
         }
     }
 

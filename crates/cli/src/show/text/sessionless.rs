@@ -1,0 +1,53 @@
+//! Keys without sessions, as people read them.
+
+use strait_node::report::{SessionlessPeerReport, SessionlessReport};
+
+use super::span;
+use crate::table::TextTable;
+
+/// How packets to a peer are protected.
+pub(crate) fn keys(peer: &SessionlessPeerReport) -> String {
+    let path = if peer.one_way { ", one way" } else { "" };
+    let hybrid = if peer.hybrid { " with ML-KEM-768" } else { "" };
+    let session = if peer.has_session { "; the session goes on until the peer does without" } else { "" };
+    format!("{}{hybrid}{path}{session}", peer.suite)
+}
+
+/// The packet keys in use.
+pub(crate) fn packet_keys(peer: &SessionlessPeerReport) -> String {
+    if let Some(why) = &peer.refused {
+        return format!("nothing is sent: {why}");
+    }
+    let inbound = match peer.inbound_spis.first() {
+        Some(spi) => format!("SPI in {spi}"),
+        None => "none in".to_owned(),
+    };
+    let outbound = match (&peer.outbound_spi, peer.key_age_seconds) {
+        (Some(spi), Some(age)) => {
+            let said = if peer.acknowledged { ", acknowledged" } else { "" };
+            format!("out {spi}, {} old{said}", span(age))
+        }
+        _ => "none out".to_owned(),
+    };
+    format!("{inbound}, {outbound}")
+}
+
+/// How the caches did.
+pub(crate) fn caches(report: &SessionlessReport) -> TextTable {
+    let mut table = TextTable::new(["cache", "entries", "hits", "misses", "evicted"]);
+    for cache in &report.caches {
+        let numbers = [cache.entries as u64, cache.hits, cache.misses, cache.evicted];
+        let [entries, hits, misses, evicted] = numbers.map(|number| number.to_string());
+        table.row([cache.cache.clone(), entries, hits, misses, evicted]);
+    }
+    table
+}
+
+/// What was refused.
+pub(crate) fn refusals(report: &SessionlessReport) -> TextTable {
+    let mut table = TextTable::new(["reason", "datagrams"]);
+    for refusal in report.refusals.iter().filter(|refusal| refusal.datagrams > 0) {
+        table.row([refusal.reason.clone(), refusal.datagrams.to_string()]);
+    }
+    table
+}

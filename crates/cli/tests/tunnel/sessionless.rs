@@ -1,0 +1,234 @@
+//! Keys that need no session: no handshake, no state to lose, nothing said while idle, nothing delivered twice.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::Value;
+use strait_keying::PublicKey;
+use strait_keying::sessionless::{MarkJournal, MarkTable};
+use strait_testbed::{
+    DaemonProcess, Extra, FrameDirection, FrameFate, Namespace, Networks, PORT, Relay, Site, TwoHosts, WireLink,
+    Workdir,
+};
+
+use crate::frame::{HEADERS, is_udp};
+use crate::pair::{Family, Pair, allowed, eventually, fast, program};
+
+/// What both files say of the other end.
+const KEYING: Extra<'_> =
+    Extra { peer: "keying = \"sessionless\"", node: "", link: "", sections: "", networks: Networks::Hidden };
+
+/// What crossed the wire, each frame with its direction.
+type Captured = Arc<Mutex<Vec<(FrameDirection, Vec<u8>)>>>;
+
+/// A pair without daemons, whose datagrams are kept; those that `pass` refuses are lost.
+fn tapped(pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static) -> (Pair, Relay, Captured) {
+    let captured = Captured::default();
+    let keep = Arc::clone(&captured);
+    let (hosts, relay) = Relay::between(fast(), move |direction, frame| {
+        if is_udp(frame) {
+            keep.lock().unwrap().push((direction, frame.to_vec()));
+        }
+        if !is_udp(frame) || pass(direction, frame) { FrameFate::Pass } else { FrameFate::Lose }
+    })
+    .unwrap();
+    (Pair::idle(hosts), relay, captured)
+}
+
+/// The first bytes of the datagrams that crossed.
+fn kinds(captured: &Captured) -> Vec<u8> {
+    captured.lock().unwrap().iter().filter_map(|(_, frame)| frame.get(HEADERS).copied()).collect()
+}
+
+/// `count` pings of the second site by the first; how many were answered.
+fn ping(pair: &Pair, count: u32) -> usize {
+    let to = pair.inside(1, Family::V4).to_string();
+    let mut command = pair.hosts.a.command("ping");
+    let said = output_of(command.args(["-n", "-i", "0.2", "-W", "5", "-c", &count.to_string(), &to]));
+    said.matches("bytes from").count()
+}
+
+fn output_of(command: &mut Command) -> String {
+    String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
+}
+
+fn refusals(pair: &Pair, which: usize, reason: &str) -> u64 {
+    let report = pair.daemon(which).show().unwrap();
+    let all = report["sessionless"]["refusals"].as_array().unwrap();
+    all.iter().find(|refusal| refusal["reason"] == reason).unwrap()["datagrams"].as_u64().unwrap()
+}
+
+fn sessionless(pair: &Pair, which: usize) -> Value {
+    pair.peer(which)["sessionless"].clone()
+}
+
+#[test]
+fn the_first_ping_is_answered_and_no_handshake_is_made() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, _relay, captured) = tapped(|_, _| true);
+    pair.start(0, KEYING);
+    pair.start(1, KEYING);
+    assert_eq!(ping(&pair, 1), 1, "{}", pair.logs());
+    assert_eq!(ping(&pair, 5), 5, "{}", pair.logs());
+    pair.tcp(1, Family::V4, 500_000);
+    pair.tcp(0, Family::V6, 500_000);
+    let kinds = kinds(&captured);
+    assert_eq!(kinds.first(), Some(&0x11), "a header in front of the first packet");
+    assert!(kinds.iter().all(|kind| (0x04..0x20).contains(kind)), "no handshake");
+    assert!(kinds.iter().any(|kind| *kind < 0x10), "no header once the key is acknowledged");
+    for which in [0, 1] {
+        assert_eq!(pair.peer(which)["keys"], "sessionless");
+        assert_eq!(sessionless(&pair, which)["acknowledged"], true, "{}", pair.logs());
+    }
+    let text = output_of(&mut pair.daemon(0).command(&["show"]));
+    assert!(text.contains("packet keys") && text.contains("caches of keys without sessions"), "{text}");
+}
+
+#[test]
+fn either_daemon_may_be_killed_and_traffic_goes_on() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, relay, captured) = tapped(|_, _| true);
+    pair.start(0, KEYING);
+    pair.start(1, KEYING);
+    for which in [1, 0, 1] {
+        pair.tcp(which, Family::V4, 100_000);
+        pair.kill(which);
+        pair.start(which, KEYING);
+        pair.tcp(1 - which, Family::V4, 100_000);
+        pair.tcp(which, Family::V6, 100_000);
+    }
+    assert!(kinds(&captured).iter().all(|kind| (0x04..0x20).contains(kind)), "no handshake");
+    // All that crossed, again: after the restarts, replay windows are new, and marks refuse it.
+    let receiver = pair.socket(1, Family::V4);
+    let before = pair.peer(1)["received"]["packets"].as_u64().unwrap();
+    let there: Vec<_> = captured.lock().unwrap().clone();
+    let there = there.iter().filter(|(direction, _)| *direction == FrameDirection::There);
+    let headed = there.clone().filter(|(_, frame)| frame.get(HEADERS) == Some(&0x11)).count() as u64;
+    for (_, frame) in there.clone() {
+        relay.inject(FrameDirection::There, frame);
+    }
+    assert!(headed > 3);
+    let refused = || {
+        let inside = ["replayed", "too-old", "unknown-spi", "forged"].map(|reason| pair.drops(1, reason));
+        inside.iter().sum::<u64>() + refusals(&pair, 1, "below_mark")
+    };
+    eventually("what is repeated is refused", || refused() >= there.clone().count() as u64);
+    receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(receiver.recv(&mut [0; 100]).is_err());
+    assert_eq!(pair.peer(1)["received"]["packets"].as_u64().unwrap(), before, "nothing is delivered again");
+    pair.tcp(1, Family::V4, 100_000);
+}
+
+#[test]
+fn a_link_that_carries_nothing_back_carries_datagrams() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, _relay, captured) = tapped(|direction, _| direction == FrameDirection::There);
+    let one_way = Extra { peer: "keying = \"sessionless\"\none_way = true", ..KEYING };
+    pair.start(0, one_way);
+    pair.start(1, one_way);
+    let (sender, receiver) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
+    let send_all = || {
+        for number in 0..50_u8 {
+            let bytes = vec![number; if number % 2 == 0 { 100 } else { 1400 }];
+            sender.send_to(&bytes, receiver.local_addr().unwrap()).unwrap();
+            let mut buffer = [0; 1500];
+            assert_eq!(receiver.recv(&mut buffer).unwrap(), bytes.len(), "{}", pair.logs());
+            assert_eq!(buffer[0], number);
+        }
+    };
+    send_all();
+    let frames = captured.lock().unwrap().clone();
+    let there = frames.iter().filter(|(direction, _)| *direction == FrameDirection::There);
+    assert!(there.map(|(_, frame)| frame[HEADERS]).all(|kind| kind == 0x11), "a header in every datagram");
+    assert!(!frames.iter().any(|(direction, _)| *direction == FrameDirection::Back), "nothing is said back");
+}
+
+#[test]
+fn an_idle_pair_says_nothing() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, _relay, captured) = tapped(|_, _| true);
+    pair.start(0, KEYING);
+    pair.start(1, KEYING);
+    pair.tcp(1, Family::V4, 100_000);
+    // What is under way has arrived, and reports of it have been sent.
+    std::thread::sleep(Duration::from_secs(5));
+    let before = kinds(&captured).len();
+    std::thread::sleep(Duration::from_secs(12));
+    assert_eq!(kinds(&captured).len() - before, 0, "{:?}", &kinds(&captured)[before..]);
+    assert_eq!(ping(&pair, 1), 1, "{}", pair.logs());
+}
+
+#[test]
+fn a_node_has_peers_of_both_kinds_on_one_port() {
+    if !allowed() {
+        return;
+    }
+    let [centre, a, b] = ["hub", "site-a", "site-b"].map(|name| Namespace::create(name).unwrap());
+    let links =
+        [WireLink::join(&a, &centre, 1, fast()).unwrap(), WireLink::join(&b, &centre, 2, fast()).unwrap()];
+    let dir = Workdir::create().unwrap();
+    let site = |host, number, address: IpAddr| {
+        Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
+    };
+    let sites = [site(&a, 1, links[0].a.v4.into()), site(&b, 2, links[1].a.v4.into())];
+    let hub = site(&centre, 9, links[0].b.v4.into());
+    // The second is without a session.
+    let text = hub.configuration(&[&sites[0], &sites[1]], Extra::default());
+    let text = text.replace("name = \"site-b\"\n", "name = \"site-b\"\nkeying = \"sessionless\"\n");
+    let config = hub.folder().join("strait.toml");
+    std::fs::write(&config, text).unwrap();
+    let hub_daemon = hub.start(&config, "run").unwrap();
+    let daemons = [(0, Extra::default()), (1, KEYING)].map(|(which, extra)| {
+        let mut peer = hub.clone();
+        peer.outside = SocketAddr::new(links[which].b.v4.into(), PORT);
+        let config = sites[which].configure("strait", &[&peer], extra).unwrap();
+        sites[which].start(&config, "run").unwrap()
+    });
+    let logs = || [&hub_daemon, &daemons[0], &daemons[1]].map(DaemonProcess::last_words).join("\n----\n");
+    for site in &sites {
+        let mut command = hub.host.command("ping");
+        let said = output_of(command.args(["-n", "-W", "10", "-c", "3", &site.inside().to_string()]));
+        assert!(said.matches("bytes from").count() == 3, "{}\n{said}\n{}", site.name(), logs());
+    }
+    let report = hub_daemon.show().unwrap();
+    let keys: Vec<_> = report["peers"].as_array().unwrap().iter().map(|peer| peer["keys"].clone()).collect();
+    assert_eq!(keys, ["session", "sessionless"]);
+}
+
+#[test]
+fn a_clock_below_the_mark_does_not_send_and_says_so() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    pair.start(0, KEYING);
+    pair.start(1, KEYING);
+    assert_eq!(ping(&pair, 1), 1, "{}", pair.logs());
+    pair.kill(0);
+    // As if this node had sent an hour from now.
+    let folder = pair.sites[0].folder().join("run/state");
+    let is_marks = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "marks");
+    let path = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).find(is_marks).unwrap();
+    let key: PublicKey = pair.sites[0].public_key().parse().unwrap();
+    let mut table = MarkTable::read(&std::fs::read(&path).unwrap(), key).unwrap();
+    table.raise(key, table.sender() + 3_600_000_000).unwrap();
+    std::fs::write(&path, MarkJournal::begin(&table).1).unwrap();
+    pair.start(0, KEYING);
+    assert_eq!(ping(&pair, 1), 0);
+    let why = sessionless(&pair, 0)["refused"].as_str().unwrap_or_default().to_owned();
+    assert!(why.contains("clock") && why.contains("behind"), "{why}");
+    eventually("the log says so", || pair.daemon(0).last_words().contains("this node's clock is"));
+    let text = output_of(&mut pair.daemon(0).command(&["show"]));
+    assert!(text.contains("nothing is sent: this node's clock is"), "{text}");
+}
