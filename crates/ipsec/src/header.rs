@@ -8,8 +8,8 @@ mod inbound;
 mod outbound;
 mod schedule;
 
-pub use inbound::{InboundHeader, KeyNumbers, RECEIVE_SLACK, SenderNumbers};
 pub(crate) use inbound::HeaderedIntake;
-pub use outbound::{HeaderChange, KeyPacketBeside, OutboundHeader};
+pub use inbound::{InboundHeader, KeyNumbers, RECEIVE_SLACK, SenderNumbers};
 pub(crate) use outbound::HeaderLead;
+pub use outbound::{HeaderChange, KeyPacketBeside, OutboundHeader};
 pub use schedule::{HEADER_PACKETS, HEADER_PAUSE, KeyPacketSchedule, ReturnPath};

@@ -55,8 +55,8 @@ pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
 pub use fec::{CORRECTED_LOSS_MIN, LossPattern};
 pub use header::{
-    HEADER_PACKETS, HEADER_PAUSE, HeaderChange, InboundHeader, KeyNumbers, KeyPacketBeside, KeyPacketSchedule,
-    OutboundHeader, RECEIVE_SLACK, ReturnPath, SenderNumbers,
+    HEADER_PACKETS, HEADER_PAUSE, HeaderChange, InboundHeader, KeyNumbers, KeyPacketBeside,
+    KeyPacketSchedule, OutboundHeader, RECEIVE_SLACK, ReturnPath, SenderNumbers,
 };
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};

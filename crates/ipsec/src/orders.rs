@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
-use strait_wire::{Spi, Tos};
 use strait_wire::condition::Condition;
 use strait_wire::missing::MissingRanges;
 use strait_wire::sessionless::Acknowledgement;
+use strait_wire::{Spi, Tos};
 
 use crate::inbound::DatagramGate;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
-    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet, Source,
-    StreamTrain,
+    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet,
+    Source, StreamTrain,
 };
 
 /// A change to the sender, made between two packets.

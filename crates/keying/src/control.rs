@@ -99,6 +99,12 @@ impl Control {
     /// Adds a peer, in place of one with the same number or key if there is one.
     pub fn add_peer(&mut self, mut config: PeerConfig, now: Time) {
         let id = config.spec.id;
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.is(id, &config.key)) {
+            peers.leave(id, now);
+            self.sessions.add_beside(PeerRecord::new(config, now));
+            self.persevere(id, now);
+            return self.handshakes.pump(&mut self.sessions, now);
+        }
         self.make_room_for(&config, now);
         let endpoint = match config.place {
             Where::Address(address) => Some(address),
@@ -116,6 +122,13 @@ impl Control {
     /// Changes what a peer was told; its associations stay unless its key or MTU changes.
     pub fn update_peer(&mut self, mut config: PeerConfig, now: Time) {
         let id = config.spec.id;
+        // It was to do without a session, and is not any more.
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.stays(id)) {
+            if self.sessions.peers.get(id).is_none() {
+                return self.add_peer(config, now);
+            }
+            peers.forget(&mut self.sessions.context, id, now);
+        }
         let Some((peer, _)) = self.sessions.with(id) else { return self.add_peer(config, now) };
         if peer.config.key != config.key || peer.config.spec.mtu != config.spec.mtu {
             return self.add_peer(config, now);
@@ -142,7 +155,19 @@ impl Control {
 
     /// Adds a peer with which keys need no session, in place of one with the same number or key if there is one. There are none before
     /// [`Control::begin_sessionless`].
+    ///
+    /// A peer that has a session keeps it until it is known to do without one.
     pub fn add_sessionless(&mut self, config: PeerConfig, terms: SessionlessTerms, now: Time) {
+        let has_session = self.sessions.peers.get(config.spec.id).is_some_and(|peer| {
+            let same = (peer.config.key, peer.config.spec.mtu) == (config.key, config.spec.mtu);
+            same && peer.pairs.in_use().is_some()
+        });
+        if let Some(peers) =
+            self.sessionless.as_mut().filter(|peers| has_session && !peers.has(config.spec.id))
+        {
+            peers.take_over(&mut self.sessions.context, config, terms, now);
+            return self.handshakes.pump(&mut self.sessions, now);
+        }
         self.make_room_for(&config, now);
         if let Some(peers) = &mut self.sessionless {
             peers.add(&mut self.sessions.context, config, terms, now);
@@ -152,7 +177,7 @@ impl Control {
 
     /// Changes what is said of such a peer.
     pub fn update_sessionless(&mut self, config: PeerConfig, terms: SessionlessTerms, now: Time) {
-        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.has(config.spec.id)) {
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.stays(config.spec.id)) {
             peers.update(&mut self.sessions.context, config, terms, now);
             return self.handshakes.pump(&mut self.sessions, now);
         }
@@ -223,6 +248,7 @@ impl Control {
     pub fn datagram(&mut self, from: SocketAddr, ecn: Ecn, data: &[u8], now: Time) {
         self.handshakes.channels.datagram(from, ecn, data, now);
         self.handshakes.pump(&mut self.sessions, now);
+        self.change_keying(now);
     }
 
     /// Takes what the data plane noticed.
@@ -231,7 +257,7 @@ impl Control {
             Some(peers) => peers.notice(&mut self.sessions.context, notice, now),
             None => Some(notice),
         };
-        let Some(notice) = notice else { return };
+        let Some(notice) = notice else { return self.change_keying(now) };
         match notice {
             Notice::Moved(id) => self.sessions.note_endpoint(id, now),
             Notice::Slower(times) => self.sessions.slowed(times),
@@ -256,6 +282,23 @@ impl Control {
             | Notice::MarkLow(..) => {}
         }
         self.handshakes.pump(&mut self.sessions, now);
+        self.change_keying(now);
+    }
+
+    /// Ends sessions that are not needed any more, and packet keys where there is a session again.
+    fn change_keying(&mut self, now: Time) {
+        let Some(peers) = &mut self.sessionless else { return };
+        for id in peers.take_freed() {
+            let spis = self.sessions.let_go(id);
+            self.handshakes.close_all(id, now);
+            peers.fade(id, spis.into_iter(), now);
+        }
+        for id in peers.leaving() {
+            let session = self.sessions.peers.get(id);
+            if session.is_some_and(|peer| peer.pairs.in_use().is_some()) {
+                peers.retire(id, now);
+            }
+        }
     }
 
     /// Takes the answer to [`Action::Resolve`] for `name`; the error is what the resolver said. An answer that no
@@ -373,7 +416,8 @@ impl Control {
     /// Removes whom a peer that is added replaces.
     fn make_room_for(&mut self, config: &PeerConfig, now: Time) {
         let by_key = self.sessionless.as_ref().and_then(|peers| peers.by_key(&config.key));
-        for taken in [Some(config.spec.id), self.sessions.peers.by_key(config.key), by_key].into_iter().flatten()
+        for taken in
+            [Some(config.spec.id), self.sessions.peers.by_key(config.key), by_key].into_iter().flatten()
         {
             self.remove(taken, now);
         }

@@ -41,8 +41,8 @@ pub use node_keys::{
 };
 pub use packet_key::{PACKET_KEY_LEN, PacketKey, PacketKeyLimits};
 pub use receiver::{
-    BoundKey, Candidate, KnownSender, Received, Receiver, ReceiverCounts, ReceiverEvent, ReceiverSettings, Refusal,
-    Refusals, UnknownKey, Verdict, WaitingDatagram,
+    BoundKey, Candidate, KnownSender, Received, Receiver, ReceiverCounts, ReceiverEvent, ReceiverSettings,
+    Refusal, Refusals, UnknownKey, Verdict, WaitingDatagram,
 };
 pub use sender::{Acknowledged, OutboundKey, Sender, SenderSettings};
 pub use shared::{Direction, EpochSecret, Kij, Kijn};

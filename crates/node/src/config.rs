@@ -56,8 +56,8 @@ pub use manual::{
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
-pub use sessionless::SessionlessSection;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
+pub use sessionless::SessionlessSection;
 pub use template::template;
 pub use value::{BadDuration, BadSize, duration, size};
 

@@ -4,7 +4,9 @@ mod server;
 
 use std::fmt::Write;
 
-use crate::report::{AttackerReport, CacheReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport};
+use crate::report::{
+    AttackerReport, CacheReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport,
+};
 pub(crate) use server::Metrics;
 pub use server::MetricsError;
 

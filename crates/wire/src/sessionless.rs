@@ -53,7 +53,8 @@ const FLAG_HYBRID: u8 = 2;
 /// The SPI in a datagram that begins with a header, before anything else of it is read; none where it begins with anything else.
 #[must_use]
 pub fn header_spi(datagram: &[u8]) -> Option<Spi> {
-    let (&[HEADER_TYPE, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d], _) = datagram.split_first_chunk()? else {
+    let (&[HEADER_TYPE, _, _, _, _, _, _, _, _, _, _, _, a, b, c, d], _) = datagram.split_first_chunk()?
+    else {
         return None;
     };
     Some(Spi(u32::from_be_bytes([a, b, c, d])))

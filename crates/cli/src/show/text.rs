@@ -115,7 +115,10 @@ fn one_peer(peer: &PeerReport) -> String {
         ("public key", peer.public_key.clone().unwrap_or_default()),
         ("endpoint", endpoint(peer)),
         ("allowed IPs", peer.allowed_ips.join(", ")),
-        ("last handshake", if manual.is_some() || peer.sessionless.is_some() { String::new() } else { handshake(peer) }),
+        (
+            "last handshake",
+            if manual.is_some() || peer.sessionless.is_some() { String::new() } else { handshake(peer) },
+        ),
         ("without session", peer.sessionless.as_ref().map(sessionless::keys).unwrap_or_default()),
         ("packet keys", peer.sessionless.as_ref().map(sessionless::packet_keys).unwrap_or_default()),
         ("manual keys", manual.map(manual::protocols).unwrap_or_default()),

@@ -3,6 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,8 +11,8 @@ use serde_json::Value;
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{MarkJournal, MarkTable};
 use strait_testbed::{
-    DaemonProcess, Extra, FrameDirection, FrameFate, Namespace, Networks, PORT, Relay, Site, TwoHosts, WireLink,
-    Workdir,
+    DaemonProcess, Extra, FrameDirection, FrameFate, Namespace, Networks, PORT, Relay, Site, TwoHosts,
+    WireLink, Workdir,
 };
 
 use crate::frame::{HEADERS, is_udp};
@@ -231,4 +232,68 @@ fn a_clock_below_the_mark_does_not_send_and_says_so() {
     eventually("the log says so", || pair.daemon(0).last_words().contains("this node's clock is"));
     let text = output_of(&mut pair.daemon(0).command(&["show"]));
     assert!(text.contains("nothing is sent: this node's clock is"), "{text}");
+}
+
+#[test]
+fn keying_changes_by_a_reload_without_a_lost_packet() {
+    if !allowed() {
+        return;
+    }
+    let pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let ways = [0, 1].map(|from| (pair.socket(from, Family::V4), pair.socket(1 - from, Family::V4)));
+    let done = AtomicBool::new(false);
+    let counts = std::thread::scope(|scope| {
+        let running = ways.each_ref().map(|(sender, receiver)| {
+            let target = receiver.local_addr().unwrap();
+            let done = &done;
+            let sending = scope.spawn(move || {
+                let mut sent = 0_u32;
+                while !done.load(Ordering::Relaxed) {
+                    sender.send_to(&sent.to_be_bytes(), target).unwrap();
+                    sent += 1;
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+                sent
+            });
+            let receiving = scope.spawn(move || {
+                receiver.set_read_timeout(Some(Duration::from_millis(800))).unwrap();
+                let mut received = 0_u32;
+                while receiver.recv(&mut [0; 10]).is_ok() || !done.load(Ordering::Relaxed) {
+                    received += 1;
+                }
+                received
+            });
+            (sending, receiving)
+        });
+        for (extra, order) in [(KEYING, [0, 1]), (Extra::default(), [1, 0])] {
+            for which in order {
+                let (site, peer) = (&pair.sites[which], &pair.sites[1 - which]);
+                site.configure("strait", &[peer], extra).unwrap();
+                pair.daemon(which).reload().unwrap();
+                // The other does not know of it yet.
+                std::thread::sleep(Duration::from_millis(500));
+            }
+            let changed = |which| {
+                let peer = pair.peer(which);
+                match peer["keys"].as_str() {
+                    Some("sessionless") => peer["sessionless"]["has_session"] == false,
+                    _ => peer["association"].is_object(),
+                }
+            };
+            eventually("both have changed", || changed(0) && changed(1));
+            std::thread::sleep(Duration::from_millis(500));
+        }
+        done.store(true, Ordering::Relaxed);
+        running.map(|(sending, receiving)| (sending.join().unwrap(), receiving.join().unwrap()))
+    });
+    let drops = || {
+        let reports = [0, 1].map(|which| pair.daemon(which).show().unwrap());
+        reports.map(|report| {
+            let all = report["drops"].as_array().unwrap().clone();
+            all.into_iter().filter(|drop| drop["packets"] != 0).collect::<Vec<_>>()
+        })
+    };
+    for (sent, received) in counts {
+        assert_eq!(sent, received, "{:?}\n{}", drops(), pair.logs());
+    }
 }

@@ -8,8 +8,8 @@ use strait_clock::Time;
 use strait_wire::Esn;
 
 use super::schedule::{HEADER_PACKETS, HEADER_PAUSE};
-use crate::layers::Inside;
 use crate::inbound::Inlet;
+use crate::layers::Inside;
 use crate::{InboundSa, Notice, Reason};
 
 /// How far a receiver's mark is ahead of what it delivers: what it refuses after a restart, though it was never sent, is what is sent
@@ -186,9 +186,10 @@ mod tests {
     #[test]
     fn the_newest_of_a_sender_is_above_its_mark_and_all_before() {
         let sender = SenderNumbers::new(100);
-        assert_eq!([100, 101, 101, 99, 200].map(|number| sender.is_newest(number)), [
-            false, true, false, false, true
-        ]);
+        assert_eq!(
+            [100, 101, 101, 99, 200].map(|number| sender.is_newest(number)),
+            [false, true, false, false, true]
+        );
         sender.persisted(300);
         sender.persisted(200);
         assert_eq!(sender.mark(), 300);

@@ -1,7 +1,7 @@
 //! Steps 1 to 4: from the network to an authentic payload, whose further way is another file's; and changes to all of that.
 
-use std::net::SocketAddr;
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -150,7 +150,8 @@ impl Intake {
         {
             let HeldDatagram { from, tos, sa: (peer, spi), payload_at, mut bytes } = held;
             let range = payload_at.min(bytes.len())..bytes.len();
-            let bound = self.associations.find(SaId::Udp(spi)).is_some_and(|it| it.header_of(&bytes).is_some());
+            let bound =
+                self.associations.find(SaId::Udp(spi)).is_some_and(|it| it.header_of(&bytes).is_some());
             let sa = if bound { SaId::Udp(spi) } else { SaId::Keyed(peer, spi) };
             let datagram = RawDatagram { from, tos, now, bytes: &mut bytes, range, header: payload_at };
             if let Err(reason) = self.esp(datagram, Some(sa), inlet) {

@@ -63,7 +63,9 @@ impl Outbound {
                 sa.into_iter().for_each(|sa| sa.change_header(change, now));
             }),
             Order::Acknowledge(peer, acknowledgement, elsewhere) => {
-                self.send_to(peer, now, outlet, |sender, tx| sender.acknowledge(tx, acknowledgement, elsewhere));
+                self.send_to(peer, now, outlet, |sender, tx| {
+                    sender.acknowledge(tx, acknowledgement, elsewhere)
+                });
             }
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {

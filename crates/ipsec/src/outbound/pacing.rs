@@ -182,7 +182,12 @@ impl Pacing {
             let last = sa.numbers.last();
             let behind = last.low().0.wrapping_sub(header.seq.0);
             let limit = self.pacer.as_ref().map(Pacer::rate);
-            path.sent(last.0.saturating_sub(u64::from(behind) + sa.base), train.bytes.len() as u64, limit, now);
+            path.sent(
+                last.0.saturating_sub(u64::from(behind) + sa.base),
+                train.bytes.len() as u64,
+                limit,
+                now,
+            );
         }
     }
 

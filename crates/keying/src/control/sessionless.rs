@@ -21,8 +21,9 @@ use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
 use strait_crypto::{Suite, choose};
-use strait_ipsec::{Notice, OutboundSa, Payloads, PeerId, ReportWish, ReturnPath, inbound, outbound};
+use strait_ipsec::{Notice, Payloads, PeerId, ReportWish, ReturnPath, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
+use strait_wire::Spi;
 use strait_wire::sessionless::Name;
 use zeroize::Zeroizing;
 
@@ -33,8 +34,10 @@ use crate::sessionless::{
     PacketKeyLimits, Protection, Receiver, ReceiverSettings, SendMark, Sender, SenderSettings, WallTime,
 };
 use crate::{
-    Action, Capabilities, ControlEvent, DeliveryReporting, MoveLog, PayloadFormat, PeerConfig, PublicKey, Where,
+    Action, Capabilities, ControlEvent, DeliveryReporting, MoveLog, PayloadFormat, PeerConfig, PublicKey,
+    Where,
 };
+use change::Change;
 use inward::KeysHere;
 use outward::OutboundState;
 
@@ -112,6 +115,10 @@ pub(crate) struct SessionlessPeers {
     look_at: Option<Time>,
     /// Lines on datagrams that are refused.
     refusal_lines: Budget,
+    /// Peers whose session is not needed any more, until the key manager is told.
+    freed: Vec<PeerId>,
+    /// Associations of sessions that are not needed any more, and until when packets of them are taken.
+    fading: Vec<(Time, PeerId, Spi)>,
 }
 
 /// One of them.
@@ -122,11 +129,8 @@ pub(crate) struct SessionlessPeer {
     sender: Sender,
     suite: Suite,
     out: OutboundState,
-    /// Whether a session with it is still in use for what is sent.
-    has_session: bool,
-    /// Whether it was told, beside the session, that none is needed, and the association for that.
-    announced: bool,
-    prepared: Option<Box<OutboundSa>>,
+    /// Which keys it is sent to with.
+    change: Change,
     moves: MoveLog,
     heard: bool,
     resolves: bool,
@@ -146,6 +150,8 @@ impl SessionlessPeers {
             seeds: Keystream::new(&seed, "sessionless peers"),
             look_at: None,
             refusal_lines: Budget::new(1, 4),
+            freed: Vec::new(),
+            fading: Vec::new(),
         }
     }
 
@@ -206,9 +212,7 @@ impl SessionlessPeers {
             sender,
             suite,
             out: OutboundState::default(),
-            has_session: false,
-            announced: false,
-            prepared: None,
+            change: Change::Done,
             moves,
             heard: false,
             resolves: false,
@@ -253,7 +257,8 @@ impl SessionlessPeers {
             epoch: card.map_or(terms.epoch, |card| card.epoch),
             suites: context.node.capabilities.suites,
             separate: false,
-            hybrid: self.own.kem.is_some(),
+            // Who gave its card has this node's, and can do so.
+            hybrid: self.own.kem.is_some() && card.is_some(),
             valid: card.map_or((WallTime(0), WallTime(u64::MAX)), KeyCard::valid_wall),
             mark: terms.mark,
             pinned: terms.pinned,
@@ -279,7 +284,8 @@ impl SessionlessPeers {
 
     /// Whether the address of `name` is waited for.
     pub(crate) fn is_looking_up(&self, id: PeerId, name: &str) -> bool {
-        let named = |peer: &SessionlessPeer| peer.resolves && peer.config.place == Where::Name(name.to_owned());
+        let named =
+            |peer: &SessionlessPeer| peer.resolves && peer.config.place == Where::Name(name.to_owned());
         self.peers.get(&id).is_some_and(named)
     }
 
@@ -336,8 +342,14 @@ impl SessionlessPeers {
     }
 
     /// Removes a peer with its inbound keys; says whether there was one.
-    fn forget(&mut self, context: &mut ControlContext, id: PeerId, time: Time) -> bool {
+    pub(crate) fn forget(&mut self, context: &mut ControlContext, id: PeerId, time: Time) -> bool {
         let was = self.peers.remove(&id).is_some();
+        self.fading.retain(|(_, of, spi)| {
+            if *of == id {
+                context.withdraw_inbound(*spi);
+            }
+            *of != id
+        });
         self.receiver.remove(id);
         let now = self.now(time);
         self.take_events(context, now, None);
@@ -373,7 +385,7 @@ impl SessionlessPeers {
         let Some(peer) = self.peers.get_mut(&about) else { return Some(notice) };
         let now = Now { time, wall: (self.clock.0)() };
         match notice {
-            Notice::NeedsSa(_) if peer.has_session => return Some(notice),
+            Notice::NeedsSa(_) if peer.change.has_session() => return Some(notice),
             Notice::NeedsSa(id) => self.packets_wait(context, now, id),
             Notice::Confirmed(_, spi) if !self.keys.has((about, spi)) => return Some(notice),
             Notice::Confirmed(id, _) => self.heard_from(context, now, id),
@@ -405,8 +417,8 @@ impl SessionlessPeers {
         match owner {
             MarkOwner::Own => {
                 self.mark.persisted(mark);
-                self.announce_again(context, now);
-                let waits = |peer: &SessionlessPeer| peer.out.waits_for_mark() && !peer.has_session;
+                self.announce_all(context, now);
+                let waits = |peer: &SessionlessPeer| peer.out.waits_for_mark() && !peer.change.has_session();
                 let waiting: Vec<PeerId> =
                     self.peers.iter().filter(|(_, peer)| waits(peer)).map(|(id, _)| *id).collect();
                 waiting.into_iter().for_each(|id| self.begin(context, now, id));

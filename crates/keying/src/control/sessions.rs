@@ -8,6 +8,7 @@ use std::sync::Arc;
 use strait_clock::{Deadline, Time};
 use strait_ipsec::{PeerId, inbound, outbound};
 use strait_scheduler::{LinkRate, Rate};
+use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use super::context::ControlContext;
@@ -69,6 +70,25 @@ impl Sessions {
         self.add(PeerRecord::new(config, now), Some(from));
         self.context.actions.push_back(Action::Unlisted(id, counters));
         Ok(id)
+    }
+
+    /// Adds a peer that the data plane has, where it was last.
+    pub(crate) fn add_beside(&mut self, mut peer: PeerRecord) {
+        let (id, latest) = (peer.id(), peer.config.spec.counters.endpoint.get());
+        peer.moves.skip(peer.config.spec.counters.endpoint.moves());
+        self.peers.insert(peer);
+        if let Some(endpoint) = latest {
+            self.peers.place(id, endpoint);
+        }
+        if let Some((peer, context)) = self.with(id) {
+            peer.update_pace(context);
+        }
+    }
+
+    /// Forgets a peer that the data plane keeps; gives the inbound associations that it had.
+    pub(crate) fn let_go(&mut self, id: PeerId) -> Vec<Spi> {
+        let peer = self.peers.remove(id);
+        peer.map(|peer| peer.pairs.inbound_spis().collect()).unwrap_or_default()
     }
 
     /// Removes a peer with its associations; says whether there was one.

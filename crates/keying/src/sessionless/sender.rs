@@ -2,7 +2,8 @@
 
 use strait_clock::Time;
 use strait_ipsec::{
-    HeaderChange, KeyPacketBeside, KeyPacketSchedule, OutboundHeader, Payloads, PeerId, Reserve, ReturnPath, SaSpec,
+    HeaderChange, KeyPacketBeside, KeyPacketSchedule, OutboundHeader, Payloads, PeerId, Reserve, ReturnPath,
+    SaSpec,
 };
 use strait_wire::sessionless::{
     Acknowledgement, AcknowledgementKind, CHECK_LEN, Header, KeyPacket, Name, TAG_LEN, WRAPPED_LEN,

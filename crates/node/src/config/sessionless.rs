@@ -36,7 +36,8 @@ pub(super) fn read(section: &Section<'_>, public: PublicKey) -> Option<Box<Sessi
         }
         return None;
     }
-    let limits = [EpochLength::SHORTEST, EpochLength::LONGEST].map(|seconds| Duration::from_secs(seconds.into()));
+    let limits =
+        [EpochLength::SHORTEST, EpochLength::LONGEST].map(|seconds| Duration::from_secs(seconds.into()));
     let length = span(section, "epoch", limits[0], limits[1], ["1m", "30d"]);
     let seconds = length.and_then(|length| u32::try_from(length.as_secs()).ok());
     let card = section.parsed("card", "a card in quotes, as `strait keys card` prints it", |text| {

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use strait_keying::sessionless::{NodeKeys, ReceiverSettings, WallTime};
-use strait_keying::{MarkOwner, SessionlessSettings, SessionlessTerms, WallClock};
+use strait_keying::sessionless::{KemKey, NodeKeys, ReceiverSettings, WallTime};
+use strait_keying::{MarkOwner, PrivateKey, SessionlessSettings, SessionlessTerms, WallClock};
 use zeroize::Zeroizing;
 
 use super::marks::{MarkEvent, MarkOf, Marks};
@@ -75,7 +75,9 @@ impl Daemon {
     /// Tells the key manager of a peer, or what changed of it.
     pub(super) fn enter_sessionless(&mut self, peer: &PeerSection, section: &SessionlessSection) {
         let spec = self.roster.enter(peer);
-        let (Some(config), Some(marks)) = (roster::keyed(peer, spec), &self.sessionless.marks) else { return };
+        let (Some(config), Some(marks)) = (roster::keyed(peer, spec), &self.sessionless.marks) else {
+            return;
+        };
         let terms = SessionlessTerms {
             path: section.path,
             epoch: section.epoch,
@@ -128,6 +130,6 @@ fn wall_time() -> WallTime {
 }
 
 /// The keys of the node with this identity.
-pub(super) fn node_keys(identity: &strait_keying::PrivateKey) -> NodeKeys {
-    NodeKeys::new(strait_keying::PrivateKey::generate(identity.expose_seed()), None)
+pub(super) fn node_keys(identity: &PrivateKey, kem: Option<KemKey>) -> NodeKeys {
+    NodeKeys::new(PrivateKey::generate(identity.expose_seed()), kem)
 }

@@ -87,10 +87,10 @@ pub(super) fn start(
     let ranking = measure(&clock);
     let calibration = calibrate(&clock);
     let counters = Arc::new(Counters::default());
-    let Opened { secrets, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
+    let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
     let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
-    let keys = sessionless::node_keys(&secrets.0);
+    let keys = sessionless::node_keys(&secrets.0, kem);
     let keys = SessionlessKeys::new(keys, seed().map_err(StartError::Runtime)?);
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(settings, clock.now())?;

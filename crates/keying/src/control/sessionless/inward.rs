@@ -161,8 +161,7 @@ impl SessionlessPeers {
         bytes: &[u8],
     ) {
         let spec = candidate.association(own_payloads(context, candidate.algorithms.compression));
-        let (peer, spi, number, floor) =
-            (candidate.peer, candidate.spi, candidate.number, candidate.floor);
+        let (peer, spi, number, floor) = (candidate.peer, candidate.spi, candidate.number, candidate.floor);
         let payload_at = candidate.payload_at();
         let trial = InboundSa::new(&spec).beginning(candidate.first, floor);
         let opened = trial.try_open(bytes.get(payload_at..).unwrap_or_default());
@@ -189,7 +188,9 @@ impl SessionlessPeers {
                 context.order_in(inbound::Order::Install(Box::new(sa)));
                 None
             }
-            Delivery::AfterPersisted(mark) => Some(Box::new(KeyInWaiting { mark, sa, datagrams: Vec::new() })),
+            Delivery::AfterPersisted(mark) => {
+                Some(Box::new(KeyInWaiting { mark, sa, datagrams: Vec::new() }))
+            }
         };
         self.keys.keys.insert((peer, spi), KeyHere { usage, bound: is_bound, waits });
         self.keys.pass(context, held);
@@ -209,7 +210,8 @@ impl SessionlessPeers {
                     }
                 }
                 ReceiverEvent::Answer { peer, acknowledgement, heard_from } => {
-                    let known = self.peers.get(&peer).and_then(|peer| peer.config.spec.counters.endpoint.get());
+                    let known =
+                        self.peers.get(&peer).and_then(|peer| peer.config.spec.counters.endpoint.get());
                     let elsewhere = heard_from.or(from.filter(|_| known.is_none()));
                     self.tell(context, now, peer, acknowledgement, elsewhere.filter(|to| Some(*to) != known));
                 }

@@ -6,11 +6,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
-use strait_ipsec::{OutboundSa, PeerId, Usage, outbound};
+use strait_ipsec::{HeaderChange, OutboundSa, PeerId, Usage, outbound};
 use strait_wire::Spi;
 use strait_wire::sessionless::Acknowledgement;
 
-use super::{LOOK_EVERY, MarkOwner, SessionlessPeers};
+use super::change::Change;
+use super::{LOOK_EVERY, MarkOwner, SessionlessPeer, SessionlessPeers};
 use crate::control::context::ControlContext;
 use crate::sessionless::{Acknowledged, CannotSend, Now};
 use crate::{Action, ControlEvent, Where};
@@ -130,7 +131,8 @@ impl SessionlessPeers {
                 Some(sa)
             }
             Err(why) => {
-                let same = |before: CannotSend| core::mem::discriminant(&before) == core::mem::discriminant(&why);
+                let same =
+                    |before: CannotSend| core::mem::discriminant(&before) == core::mem::discriminant(&why);
                 let said = peer.out.refused.replace(why).is_some_and(same);
                 if !said && !matches!(why, CannotSend::NotPersisted { .. }) {
                     context.log(ControlEvent::CannotSend { peer: id, why });
@@ -150,7 +152,7 @@ impl SessionlessPeers {
         elsewhere: Option<SocketAddr>,
     ) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
-        if peer.has_session || peer.out.has_key(now.time) {
+        if peer.change.has_session() || peer.out.has_key(now.time) {
             context.order_out(outbound::Order::Acknowledge(id, acknowledgement, elsewhere));
         } else {
             if peer.out.answers.len() >= ANSWERS {
@@ -173,10 +175,12 @@ impl SessionlessPeers {
         match peer.sender.acknowledge(acknowledgement) {
             Acknowledged::Nothing => {}
             Acknowledged::Header(spi, change) => {
-                if let Some(key) = &mut peer.out.key
-                    && change == strait_ipsec::HeaderChange::Bound
-                {
+                let is_bound = change == HeaderChange::Bound;
+                if let Some(key) = peer.out.key.as_mut().filter(|_| is_bound) {
                     key.bound = true;
+                }
+                if is_bound {
+                    self.do_without(context, now, id);
                 }
                 context.order_out(outbound::Order::Header(id, spi, change));
             }
@@ -193,7 +197,7 @@ impl SessionlessPeers {
             let Some(key) = &peer.out.key else { continue };
             let (packets, bytes) = (key.usage.packets(), key.usage.bytes());
             let is_used = key.usage.last().is_some_and(|last| last + AHEAD > now.time);
-            if is_used && !peer.has_session && peer.sender.is_due(soon, packets, bytes) {
+            if is_used && !peer.change.has_session() && peer.sender.is_due(soon, packets, bytes) {
                 due.push(*id);
             } else if key.expires <= now.time {
                 peer.out.used = peer.out.used();
@@ -209,11 +213,14 @@ impl SessionlessPeers {
             }
         }
         due.into_iter().for_each(|id| self.begin(context, now, id));
+        self.end_changes(context, now);
         self.raise_reserves(context);
-        let any = |peer: &super::SessionlessPeer| {
-            peer.out.key.is_some() || peer.config.keepalive.is_some() && peer.heard || peer.has_session
+        let any = |peer: &SessionlessPeer| {
+            let changes = !matches!(peer.change, Change::Done);
+            peer.out.key.is_some() || peer.config.keepalive.is_some() && peer.heard || changes
         };
-        self.look_at = self.peers.values().any(any).then(|| now.time + LOOK_EVERY);
+        let any = self.peers.values().any(any) || !self.fading.is_empty();
+        self.look_at = any.then(|| now.time + LOOK_EVERY);
     }
 
     /// Lets keys in use have more numbers, as far as the mark on disk goes.
@@ -231,6 +238,6 @@ impl SessionlessPeers {
     }
 }
 
-fn key_last(peer: &super::SessionlessPeer) -> Option<Time> {
+fn key_last(peer: &SessionlessPeer) -> Option<Time> {
     peer.out.key.as_ref().and_then(|key| key.usage.last())
 }

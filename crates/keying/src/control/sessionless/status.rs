@@ -77,7 +77,7 @@ impl SessionlessPeers {
             began: key.map(|key| (key.began, key.bound)),
             inbound,
             begun: peer.out.begun,
-            has_session: peer.has_session,
+            has_session: peer.change.has_session(),
             refused: peer.out.refused.filter(|why| !matches!(why, CannotSend::NotPersisted { .. })),
             pace: super::pace(context.node.up, &peer.config, &peer.terms),
         })

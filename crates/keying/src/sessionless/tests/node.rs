@@ -200,7 +200,8 @@ impl Node {
                     let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
                     let key_packet = key.header.key_packet.clone();
                     self.used = key.first.0 - 1;
-                    self.out = Some(Out { first: key.first, key_packet, sa: sa.headed(key.header, key.first) });
+                    self.out =
+                        Some(Out { first: key.first, key_packet, sa: sa.headed(key.header, key.first) });
                     return true;
                 }
                 Err(CannotSend::NotPersisted { mark }) => {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use strait_keying::sessionless::KemKey;
 use strait_keying::{PresharedToken, PrivateKey};
 
 use super::super::Supervisor;
@@ -31,6 +32,8 @@ const RELEASE_PAUSE: Duration = Duration::from_millis(50);
 pub(super) struct Opened {
     /// The private key and the token.
     pub(super) secrets: (PrivateKey, Option<PresharedToken>),
+    /// The key of this node that peers without sessions encapsulate to.
+    pub(super) kem: Option<KemKey>,
     pub(super) supervisor: Supervisor,
     pub(super) local: LocalSocket,
     pub(super) shared: Option<LocalSocket>,
@@ -48,6 +51,7 @@ impl Opened {
     /// Opens all of it; nothing stays behind when something fails.
     pub(super) fn open(config: &Config) -> Result<Opened, StartError> {
         let secrets = (identity(config)?, config.token()?);
+        let kem = config.kem_key()?;
         let supervisor = Supervisor::open();
         let local = LocalSocket::claim(&config.node.interface)?;
         let group = privileges::find_group(config.node.group.as_deref())?;
@@ -69,6 +73,7 @@ impl Opened {
         let tun = Arc::new(patiently(open, |error| matches!(error, TunError::Busy { .. }))?);
         Ok(Opened {
             secrets,
+            kem,
             supervisor,
             local,
             shared,
