@@ -12,7 +12,8 @@ use strait_terminal::{Failure, program};
 
 use crate::demo::{DemoLink, DemoPath, LossShare};
 pub(crate) use lab::{
-    Lab, LabBroker, LabCrime, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify, LabVpn,
+    Lab, LabBroker, LabCrime, LabEnskip, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify,
+    LabVpn,
 };
 
 /// Printed under the help of `strait-lab` itself.

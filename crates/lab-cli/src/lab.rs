@@ -3,6 +3,7 @@
 mod broker;
 mod crime;
 mod csv;
+mod enskip;
 mod klogin;
 mod paths;
 mod text;
@@ -34,6 +35,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
             report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
         }
         LabTables::Broker(flags) => broker::run(flags),
+        LabTables::Enskip(flags) => enskip::run(flags),
         LabTables::Klogin(flags) => klogin::run(flags),
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),

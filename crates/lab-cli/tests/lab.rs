@@ -245,6 +245,69 @@ fn files_are_compressed_and_encrypted_on_their_way_to_a_broker() {
 }
 
 #[test]
+fn a_file_goes_by_every_algorithm_of_enskip() {
+    let dir = Workdir::create().unwrap();
+    let (folder, file) = (dir.path().join("figures"), dir.path().join("mine.c"));
+    fs::write(&file, "int main(void) { return (0); }\n").unwrap();
+    let arguments = ["enskip", "--quick", "--file", file.to_str().unwrap()];
+    let report = json(&[&arguments[..], &["--json", "--figures", folder.to_str().unwrap()]].concat());
+    let tables = report["tables"].as_array().unwrap();
+    // Three machines, over DES, all ways, keys, Kij algorithms and shares; between two hosts where there may be any; and of latency, round trips,
+    // over those without encryption, waits, caches and steps.
+    // Pings and a file through tunnels are there where hosts and a program to run tunnels are.
+    let link = usize::from(tables.iter().any(|table| table["subject"] == "between two hosts"));
+    let pings = tables.iter().find(|table| table["subject"].as_str().unwrap().starts_with("pings between"));
+    assert_eq!(tables.len(), 11 + link + 2 * usize::from(pings.is_some()));
+    let printed = cells(&report).iter().filter(|cell| cell["paper"].is_number()).count();
+    assert_eq!(printed, 2 * (28 + link * 11) + 2 * 4);
+    if sandbox::allows_tests() {
+        let ways = tables[2 + link]["rows"].as_array().unwrap();
+        let suites =
+            ways.iter().filter(|row| row["name"] == "none" || row["name"].as_str().unwrap().contains('-'));
+        let tunnels: Vec<bool> =
+            suites.map(|row| row["cells"][6]["ours"]["spread"]["median"].is_number()).collect();
+        assert_eq!(tunnels, [true; 3], "{ways:?}");
+        let first: Vec<bool> = pings.unwrap()["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["cells"][0]["ours"]["spread"]["median"].is_number())
+            .collect();
+        assert!(first.len() >= 2 && !first[0] && first[1..].iter().all(|it| *it), "{pings:?}");
+    }
+    for cell in tables[0]["rows"].as_array().unwrap().iter().map(|row| &row["cells"][0]) {
+        assert!(cell["ours"]["spread"]["median"].as_f64().unwrap() > 0.0, "{cell}");
+    }
+    let claims = report["claims"].as_array().unwrap();
+    let claim = claims.iter().find(|claim| claim["words"].as_str().unwrap().contains("than twice")).unwrap();
+    assert_eq!(claim["judgements"][0]["holds"], false, "{claim}");
+    assert_eq!(report["quotes"], false);
+    for name in ["enskip-crypt", "enskip-md5", "enskip-share", "enskip-machines", "enskip-latency"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let without = dir.path().join("no-strait");
+    let said = text(&lab(&[&arguments[..], &["--strait", without.to_str().unwrap()]].concat()));
+    for words in [
+        "Muchsel",
+        "486DX2-66",
+        "2900",
+        "memory, mine.c",
+        "SAFER, MD5",
+        "tunnels are left out",
+        "221700",
+        "2DES",
+    ] {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(!said.contains("NaN") && said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let output = lab(&["enskip", "--file", without.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let refused = String::from_utf8(output.stderr).unwrap();
+    assert!(refused.contains("no-strait cannot be read") && refused.contains("--file"), "{refused}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let dir = Workdir::create().unwrap();
     fs::write(dir.path().join("file"), []).unwrap();

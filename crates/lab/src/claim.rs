@@ -38,7 +38,7 @@ impl FigureSource {
 pub struct Claim {
     /// The section it stands in.
     pub section: &'static str,
-    /// Its words.
+    /// Its words, or what it says where the report does not quote.
     pub words: &'static str,
     /// What they are taken to mean, in figures.
     pub reading: &'static str,

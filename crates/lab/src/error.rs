@@ -61,9 +61,9 @@ pub enum Error {
         /// What is the matter with it.
         why: String,
     },
-    /// A file to store at a broker cannot be used.
+    /// A file that is to be sent or stored cannot be used.
     #[error("{} {why}\n  name a file that can be read, or leave --file out for the generated ones", path.display())]
-    BrokerFile {
+    GivenFile {
         /// The file.
         path: PathBuf,
         /// What is the matter with it.

@@ -4,6 +4,7 @@
 //! - [`sched`]: Taddeo, Ferrante and Piuri, *Scheduling Small Packets in IPSec-based Systems*;
 //! - [`klogin`]: Braun, Claffy and Gross, *Measured interference of network security mechanisms with network performance*;
 //! - [`broker`]: Kallio, *Performance comparison of streamed encryption and compression*;
+//! - [`enskip`]: Muchsel, *ENskip Performance*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
 //! - [`paths`]: the estimated rate beside the true one over time;
@@ -20,6 +21,7 @@ pub mod broker;
 mod claim;
 pub mod corpus;
 pub mod crime;
+pub mod enskip;
 mod error;
 mod figure;
 pub mod klogin;

@@ -24,6 +24,8 @@ pub struct LabReport {
     pub tables: Vec<LabTable>,
     /// What the paper says of them.
     pub claims: Vec<Claim>,
+    /// Whether claims have the paper's own words, or tell what it says.
+    pub quotes: bool,
     /// What else is to be known: what was left out, and why figures differ.
     pub notes: Vec<String>,
 }
@@ -121,6 +123,10 @@ pub enum FigureUnit {
     Milliseconds,
     /// Speeds, where plain data without encryption has 100.
     Hundred,
+    /// Over the rate with single DES, without authentication.
+    OverDes,
+    /// Over the same without encryption.
+    OverPlain,
     /// 1 for a statement that holds, 0 for one that fails.
     Holds,
 }
@@ -153,6 +159,8 @@ impl FigureUnit {
             FigureUnit::Bytes => "bytes",
             FigureUnit::Milliseconds => "ms",
             FigureUnit::Hundred => "plain without encryption = 100",
+            FigureUnit::OverDes => "DES without MD5 = 1",
+            FigureUnit::OverPlain => "without encryption = 1",
             FigureUnit::Holds => "holds or fails",
         }
     }
@@ -255,7 +263,14 @@ impl LabReport {
 
     /// A report for which nothing is measured, without figures.
     pub(crate) fn computed(paper: &'static str) -> LabReport {
-        LabReport { paper, measured: None, tables: Vec::new(), claims: Vec::new(), notes: Vec::new() }
+        LabReport {
+            paper,
+            measured: None,
+            tables: Vec::new(),
+            claims: Vec::new(),
+            quotes: true,
+            notes: Vec::new(),
+        }
     }
 }
 

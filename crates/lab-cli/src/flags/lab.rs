@@ -23,7 +23,7 @@ pub(crate) struct Lab {
 /// Tables of McGregor and Lee, Performance Impact of Data Compression on Virtual Private Network Transactions, figures of Taddeo,
 /// Ferrante and Piuri, Scheduling Small Packets in IPSec-based Systems, tables of Braun, Claffy and Gross, Measured interference of
 /// network security mechanisms with network performance, the table of Kallio, Performance comparison of streamed encryption and
-/// compression, and the attack of Rizzo and Duong, CRIME.
+/// compression, those of Muchsel, ENskip Performance, and the attack of Rizzo and Duong, CRIME.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LabTables {
     /// How fast ciphers and hashes are (Table 1 of McGregor and Lee)
@@ -40,6 +40,8 @@ pub(crate) enum LabTables {
     Klogin(LabKlogin),
     /// Files to a broker, compressed and encrypted on their way: from disk to disk, over a fast network and a slow one (Kallio)
     Broker(LabBroker),
+    /// A file between hosts whose packet keys travel with the packets, by algorithm, and pings by what is cached of their keys (Muchsel)
+    Enskip(LabEnskip),
     /// The model's speedups beside those of real tunnels between two hosts here, and whether `auto` chooses the best
     Verify(LabVerify),
     /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
@@ -134,6 +136,23 @@ pub(crate) struct LabBroker {
     /// What is printed, and how much is measured.
     #[command(flatten)]
     pub(crate) output: LabOutput,
+}
+
+/// Flags of `lab enskip`.
+#[derive(Debug, Args)]
+pub(crate) struct LabEnskip {
+    /// Send this file in the place of generated C source, its first 1.5 MB at most
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// Also draw rates by algorithm and by share of a processor, and round trips by cache, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed, and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+    /// Whose tunnels carry the file as well.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
 }
 
 /// Flags of `lab verify`.

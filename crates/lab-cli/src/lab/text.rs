@@ -11,6 +11,8 @@ use crate::table::TextTable as Columns;
 const WIDTH: usize = 110;
 /// Columns of figures beside which the paper's fit on a line; with more they stand below each other.
 const BESIDE: usize = 4;
+/// kbytes/s from which on a modem's hundredths mean nothing.
+const HUNDREDTHS: f64 = 99.95;
 
 /// The whole report.
 pub(super) fn render(report: &LabReport, colours: bool) -> String {
@@ -32,7 +34,7 @@ pub(super) fn render(report: &LabReport, colours: bool) -> String {
         out.push_str("\nWhat the paper says of them\n");
     }
     for claim in &report.claims {
-        out.push_str(&judged(claim, colours));
+        out.push_str(&judged(claim, report.quotes, colours));
     }
     if !report.notes.is_empty() {
         out.push_str("\nNotes\n");
@@ -116,17 +118,19 @@ fn ours(unit: FigureUnit, sample: &RunValues) -> String {
         FigureUnit::PaysUpTo | FigureUnit::Count | FigureUnit::Bytes | FigureUnit::Milliseconds => {
             format!("{:.0}", spread.median)
         }
-        FigureUnit::KilobytesPerSecond => format!("{:.2}", spread.median),
-        FigureUnit::MegabitsPerSecond | FigureUnit::Microseconds | FigureUnit::Hundred => {
-            short(spread.median)
-        }
+        FigureUnit::KilobytesPerSecond if spread.median < HUNDREDTHS => format!("{:.2}", spread.median),
+        FigureUnit::KilobytesPerSecond
+        | FigureUnit::MegabitsPerSecond
+        | FigureUnit::Microseconds
+        | FigureUnit::Hundred => short(spread.median),
         FigureUnit::Speedup => speedup(spread.median),
-        FigureUnit::Ratio => ratio(spread.median),
+        FigureUnit::Ratio | FigureUnit::OverDes | FigureUnit::OverPlain => ratio(spread.median),
         FigureUnit::Share => format!("{:.1}", spread.median),
         FigureUnit::Relative | FigureUnit::Packets => format!("{:.3}", spread.median),
         FigureUnit::Holds => if spread.median > 0.0 { "holds" } else { "fails" }.to_owned(),
     };
-    if sample.values().len() < 2 {
+    // Where nothing was measured each time, there is nothing to be a part of.
+    if sample.values().len() < 2 || spread.median == 0.0 {
         return median;
     }
     let farther = (spread.max - spread.median).max(spread.median - spread.min) / spread.median;
@@ -138,6 +142,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
     match unit {
         FigureUnit::MegabitsPerSecond if value.fract() == 0.0 => format!("{value:.0}"),
         FigureUnit::MegabitsPerSecond => format!("{value:.1}"),
+        FigureUnit::KilobytesPerSecond if value >= HUNDREDTHS => format!("{value:.0}"),
         FigureUnit::Speedup | FigureUnit::KilobytesPerSecond => format!("{value:.2}"),
         FigureUnit::PaysUpTo
         | FigureUnit::Bytes
@@ -150,7 +155,7 @@ fn printed(unit: FigureUnit, value: f64) -> String {
             format!("{value:.0}")
         }
         FigureUnit::Relative | FigureUnit::Packets => format!("{value:.2}"),
-        FigureUnit::Ratio => ratio(value),
+        FigureUnit::Ratio | FigureUnit::OverDes | FigureUnit::OverPlain => ratio(value),
     }
 }
 
@@ -174,13 +179,19 @@ fn speedup(value: f64) -> String {
     format!("{value:.places$}")
 }
 
+/// Two places, one where it is large, more where the first of them are zeros.
 fn ratio(value: f64) -> String {
-    if value < 9.995 { format!("{value:.2}") } else { format!("{value:.1}") }
+    match value {
+        _ if value >= 9.995 => format!("{value:.1}"),
+        _ if value >= 0.095 || value <= 0.0 => format!("{value:.2}"),
+        _ => format!("{value:.4}"),
+    }
 }
 
 /// A claim: where it stands, its words, how they are read, and what each set of figures says.
-fn judged(claim: &Claim, colours: bool) -> String {
-    let mut out = filled("  ", &format!("{:<4} ", claim.section), &format!("\"{}\"", claim.words));
+fn judged(claim: &Claim, quotes: bool, colours: bool) -> String {
+    let words = if quotes { format!("\"{}\"", claim.words) } else { claim.words.to_owned() };
+    let mut out = filled("  ", &format!("{:<4} ", claim.section), &words);
     out.push_str(&filled("  ", "     ", &format!("read as: {}", claim.reading)));
     for judgement in &claim.judgements {
         let (word, colour) = if judgement.holds { ("holds", "\u{1b}[32m") } else { ("fails", "\u{1b}[31m") };

@@ -55,9 +55,9 @@ impl BrokerPayload {
     /// A file, or its first 64 MiB.
     ///
     /// # Errors
-    /// [`Error::BrokerFile`] when it cannot be read or is empty.
+    /// [`Error::GivenFile`] when it cannot be read or is empty.
     pub fn read(path: &Path) -> Result<BrokerPayload, Error> {
-        let refused = |why: String| Error::BrokerFile { path: path.to_owned(), why };
+        let refused = |why: String| Error::GivenFile { path: path.to_owned(), why };
         let file = File::open(path).map_err(|error| refused(format!("cannot be read: {error}")))?;
         let mut bytes = Vec::new();
         let mut front = file.take(FILE_MAX + 1);

@@ -63,6 +63,7 @@ pub(in crate::lab) fn report() -> LabReport {
                 Judgement { figures: FigureSource::Here, holds: false, because: "0 of 1".to_owned() },
             ],
         }],
+        quotes: true,
         notes: vec!["word ".repeat(30).trim_end().to_owned()],
     }
 }
@@ -111,6 +112,19 @@ Notes
 fn a_printed_rate_has_the_digits_that_the_paper_gives() {
     let printed = [139.0, 33.4, 0.1].map(|rate| printed(FigureUnit::MegabitsPerSecond, rate));
     assert_eq!(printed, ["139", "33.4", "0.1"]);
+}
+
+#[test]
+fn what_is_told_has_no_quotation_marks() {
+    let told = render(&LabReport { quotes: false, ..report() }, false);
+    assert!(told.contains("  4.2  it is so\n"), "{told}");
+}
+
+#[test]
+fn rates_of_modems_have_hundredths_and_those_of_ethernet_do_not() {
+    let unit = FigureUnit::KilobytesPerSecond;
+    assert_eq!([3.63, 2900.0].map(|rate| printed(unit, rate)), ["3.63", "2900"]);
+    assert_eq!([3.631, 2900.4].map(|rate| ours(unit, &std::iter::once(rate).collect())), ["3.63", "2900"]);
 }
 
 #[test]
