@@ -427,7 +427,9 @@ impl SessionlessPeers {
             MarkOwner::Peer(key) => {
                 let Some(id) = self.by_key(&key) else { return };
                 self.receiver.persisted(id, mark);
-                self.keys.persisted(context, id, mark);
+                for (acknowledgement, elsewhere) in self.keys.persisted(context, id, mark) {
+                    self.tell(context, now, id, acknowledgement, elsewhere);
+                }
             }
         }
         self.take_events(context, now, None);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use strait_ipsec::inbound::HeldDatagram;
 use strait_ipsec::{InboundSa, PeerId, Usage, inbound};
+use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind};
 use strait_wire::{Spi, Tos};
 
 use super::{MarkOwner, SessionlessPeers, own_payloads};
@@ -40,6 +41,8 @@ struct KeyInWaiting {
     mark: u64,
     sa: InboundSa,
     datagrams: Vec<HeldDatagram>,
+    /// The acknowledgement, after which packets come without the header, so that it is not sent before the association is there.
+    answer: Option<(Acknowledgement, Option<SocketAddr>)>,
 }
 
 impl KeysHere {
@@ -71,15 +74,30 @@ impl KeysHere {
     }
 
     /// The mark of a peer is on disk: keys that waited for it are used.
-    pub(super) fn persisted(&mut self, context: &mut ControlContext, id: PeerId, mark: u64) {
+    pub(super) fn persisted(
+        &mut self,
+        context: &mut ControlContext,
+        id: PeerId,
+        mark: u64,
+    ) -> Vec<(Acknowledgement, Option<SocketAddr>)> {
+        let mut answers = Vec::new();
         for key in self.keys.range_mut((id, Spi(0))..=(id, Spi(u32::MAX))).map(|(_, key)| key) {
             let Some(waits) = key.waits.take_if(|waits| waits.mark <= mark) else { continue };
             context.order_in(inbound::Order::Install(Box::new(waits.sa)));
+            answers.extend(waits.answer);
             for held in waits.datagrams {
                 self.held_bytes -= held.bytes.len();
                 context.order_in(inbound::Order::Again(Box::new(held)));
             }
         }
+        answers
+    }
+
+    /// Keeps an acknowledgement of a key that waits; false when it does not wait.
+    fn keep_answer(&mut self, id: PeerId, answer: (Acknowledgement, Option<SocketAddr>)) -> bool {
+        let AcknowledgementKind::Bound { spi, .. } = answer.0.0 else { return false };
+        let waits = self.keys.get_mut(&(id, spi)).and_then(|key| key.waits.as_mut());
+        waits.map(|waits| waits.answer = Some(answer)).is_some()
     }
 
     fn remove(&mut self, context: &mut ControlContext, id: PeerId, spi: Spi) {
@@ -189,7 +207,7 @@ impl SessionlessPeers {
                 None
             }
             Delivery::AfterPersisted(mark) => {
-                Some(Box::new(KeyInWaiting { mark, sa, datagrams: Vec::new() }))
+                Some(Box::new(KeyInWaiting { mark, sa, datagrams: Vec::new(), answer: None }))
             }
         };
         self.keys.keys.insert((peer, spi), KeyHere { usage, bound: is_bound, waits });
@@ -213,7 +231,11 @@ impl SessionlessPeers {
                     let known =
                         self.peers.get(&peer).and_then(|peer| peer.config.spec.counters.endpoint.get());
                     let elsewhere = heard_from.or(from.filter(|_| known.is_none()));
-                    self.tell(context, now, peer, acknowledgement, elsewhere.filter(|to| Some(*to) != known));
+                    let elsewhere = elsewhere.filter(|to| Some(*to) != known);
+                    if self.keys.keep_answer(peer, (acknowledgement, elsewhere)) {
+                        continue;
+                    }
+                    self.tell(context, now, peer, acknowledgement, elsewhere);
                 }
                 ReceiverEvent::Expired { peer, spi } => self.keys.remove(context, peer, spi),
             }
