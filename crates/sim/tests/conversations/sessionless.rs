@@ -12,7 +12,7 @@ fn satellite(seed: u64, sessionless: bool) -> SimNetwork {
     let far = LinkSettings { delay: millis(300), ..LinkSettings::default() };
     if !sessionless {
         return pair(seed, |pair| {
-            (pair.forth, pair.back) = (far.clone(), far.clone());
+            (pair.forth, pair.back) = (far, far);
             (pair.start, pair.answer) = (Start::OnTraffic, Some(Start::OnTraffic));
         });
     }
@@ -21,7 +21,7 @@ fn satellite(seed: u64, sessionless: bool) -> SimNetwork {
     let [at_a, at_b] = [&a, &b].map(|node| node.as_peer(Where::Address(node.address), Start::OnTraffic));
     network.add_node(a).unwrap();
     network.add_node(b).unwrap();
-    network.set_link(A, B, far.clone());
+    network.set_link(A, B, far);
     network.set_link(B, A, far);
     network.add_sessionless(A, at_b);
     network.add_sessionless(B, at_a);
