@@ -19,6 +19,7 @@ demo: build build-lab
 build: setup-build
 	$(CARGO) build --release --locked --package strait
 	$(CARGO) build --release --locked --package strait-broker
+	$(CARGO) build --release --locked --package strait-directory
 
 build-lab: setup-build
 	$(CARGO) build --release --locked --package strait-lab-cli

@@ -105,6 +105,7 @@ fn subtypes() {
             0xf3 => Subtype::Missing,
             0xf4 => Subtype::Repetition,
             0xf5 => Subtype::RepairSymbol,
+            0xf6 => Subtype::Acknowledgement,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));
