@@ -205,10 +205,11 @@ fn zlib_expands_what_ipcomp_carries() {
 
 /// What tshark makes of a capture: the stack of protocols of each frame, and the innermost data.
 fn dissect(pair: &Pair, capture: &Path) -> Vec<(String, String)> {
-    let mut options: Vec<String> =
-        ["-d", &format!("udp.port=={PORT},udpencap"), "-o", "esp.enable_encryption_decode:TRUE"]
-            .map(str::to_owned)
-            .into();
+    // Of the ports that the system gives to inner sockets, some are those of a protocol (34962 is PROFINET's).
+    let mut options: Vec<String> = ["-d", "udp.port==32768-60999,data", "-d"].map(str::to_owned).into();
+    options.extend(
+        [&format!("udp.port=={PORT},udpencap"), "-o", "esp.enable_encryption_decode:TRUE"].map(str::to_owned),
+    );
     for line in std::fs::read_to_string(keys(pair, 0)).unwrap().lines() {
         let key: Value = serde_json::from_str(line).unwrap();
         options.extend(["-o".to_owned(), format!("uat:esp_sa:{}", key["tshark"].as_str().unwrap())]);
