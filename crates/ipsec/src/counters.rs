@@ -169,7 +169,8 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn refuse(&self, reason: Reason) {
+    /// Counts one that is dropped.
+    pub fn refuse(&self, reason: Reason) {
         self.drops.count(reason, 1);
     }
 }

@@ -184,10 +184,16 @@ impl Control {
         self.add_sessionless(config, terms, now);
     }
 
-    /// Takes a datagram of a peer without a session, which begins with a header or is a key packet.
-    pub fn sessionless_datagram(&mut self, from: SocketAddr, tos: Tos, data: &[u8], now: Time) {
-        if let Some(peers) = &mut self.sessionless {
-            peers.datagram(&mut self.sessions.context, from, tos, data, now);
+    /// Takes a datagram of a peer without a session, which begins with a header or is a key packet; false where this node has no such
+    /// peers, so that it is an unknown datagram.
+    #[must_use]
+    pub fn sessionless_datagram(&mut self, from: SocketAddr, tos: Tos, data: &[u8], now: Time) -> bool {
+        match &mut self.sessionless {
+            Some(peers) => {
+                peers.datagram(&mut self.sessions.context, from, tos, data, now);
+                true
+            }
+            None => false,
         }
     }
 

@@ -49,7 +49,7 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_crypto::Ranking;
-use strait_ipsec::{Counters, Explanation, Notice, RuleSet, inbound, outbound};
+use strait_ipsec::{Counters, Explanation, Notice, Reason, RuleSet, inbound, outbound};
 use strait_keying::Control;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
@@ -385,7 +385,9 @@ impl Daemon {
             match message {
                 ToControl::Datagram { from, ecn, bytes } => self.control.datagram(from, ecn, &bytes, now),
                 ToControl::Sessionless { from, tos, bytes } => {
-                    self.control.sessionless_datagram(from, tos, &bytes, now);
+                    if !self.control.sessionless_datagram(from, tos, &bytes, now) {
+                        self.counters.refuse(Reason::UnknownDatagram);
+                    }
                 }
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),

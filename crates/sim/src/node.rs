@@ -444,7 +444,9 @@ impl SimNode {
             }
             while let Some((from, tos, datagram)) = self.world.headed.pop_front() {
                 quiet = false;
-                self.control.sessionless_datagram(from, tos, &datagram, now);
+                if !self.control.sessionless_datagram(from, tos, &datagram, now) {
+                    self.counters.refuse(Reason::UnknownDatagram);
+                }
             }
             while let Some((header, packet)) = self.world.routed.pop_front() {
                 quiet = false;
