@@ -126,6 +126,13 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
     /// Lands a transfer whose contents come as they are opened, and in the spool for the next visit.
     fn land_large(&mut self, one: Opened, answered: &mut Vec<Answered>) -> Result<(), FetchError> {
         let spool = self.with.spool.as_ref().map(|spool| spool.part(&one.letter));
+        // Two that land the same files at once would keep each other from it.
+        if let Some(Err(error)) = &spool
+            && error.kind() == io::ErrorKind::WouldBlock
+        {
+            self.left(&one.letter, "another command fetches it");
+            return Ok(());
+        }
         // Without the file it goes, too; only a cut download begins anew.
         let mut spool = spool.and_then(Result::ok).flatten();
         let held = spool.as_ref().map_or(0, SpooledPart::len);

@@ -39,11 +39,10 @@ impl IncomingSpool {
         Ok(IncomingSpool(path))
     }
 
-    /// The file for the contents of a letter. None where they are short, where the disk has no room for them, or where another process
-    /// writes it.
+    /// The file for the contents of a letter. None where they are short, or where the disk has no room for them.
     ///
     /// # Errors
-    /// As the system's.
+    /// As the system's; `WouldBlock` while another process fetches the same.
     pub fn part(&self, letter: &Letter) -> io::Result<Option<SpooledPart>> {
         if letter.contents <= SPOOL_MIN {
             return Ok(None);
@@ -55,7 +54,7 @@ impl IncomingSpool {
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path)?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
             Err(TryLockError::Error(error)) => return Err(error),
             Ok(()) => {}
         }
