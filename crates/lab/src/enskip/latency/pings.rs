@@ -189,7 +189,7 @@ impl PingPair {
         Ok(RoundTrip { took, waited })
     }
 
-    /// There and back.
+    /// The round trip.
     fn encrypted(&mut self) -> io::Result<Vec<u8>> {
         let (now, [near, far]) = (self.now, &mut self.ends);
         near.send(now, Protocol::IPIP, &self.payload)?;
