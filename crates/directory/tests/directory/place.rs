@@ -7,9 +7,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use strait_keying::PrivateKey;
 use strait_keying::directory::{Answer, Certificate, CertificateTerms, Question, RevocationList};
-use strait_keying::sessionless::{EpochLength, KeyCard, key_name};
-use strait_keying::{Capabilities, PrivateKey};
+use strait_keying::sessionless::{KeyCard, key_name};
 use strait_node::directory::DirectoryConnection;
 use strait_testbed::Workdir;
 use strait_testdata::skip::{Need, skip};
@@ -35,14 +35,7 @@ pub(crate) fn certificate(serial: u64, number: u32) -> Certificate {
 
 pub(crate) fn signed(by: &PrivateKey, serial: u64, number: u32, until: u64) -> Certificate {
     let own = node(number);
-    let card = KeyCard {
-        name: "self".parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain("self".parse().unwrap(), own.public());
     let [_, a, b, c] = number.to_be_bytes();
     let terms = CertificateTerms {
         serial,
