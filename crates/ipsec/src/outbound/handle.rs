@@ -21,7 +21,8 @@ impl Outbound {
         match order {
             Order::AddPeer(spec) => self.add(*spec),
             Order::RemovePeer(peer) => self.remove(peer),
-            Order::Policies(policies) => (self.policies, self.selected) = (policies, None),
+            Order::Policies(policies) => self.obey_policies(policies, now, outlet),
+            Order::NoPeer(to, until) => self.no_peer(to, until, now),
             Order::Rules(rules) => self.stages.compressor.obey(rules),
             Order::Link(up, overhead) => {
                 self.stages.transmitter.departure.set_own_link(up, overhead, now);
