@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn what_another_has_taken_over_stays_its_own() {
-        let (before, after) = (certificate(1, "a", &["10.77.1.0/24"]), certificate(2, "a", &["10.77.1.0/24"]));
+        let (before, after) =
+            (certificate(1, "a", &["10.77.1.0/24"]), certificate(2, "a", &["10.77.1.0/24"]));
         let mut index = CertificateIndex::default();
         index.insert(&before);
         index.insert(&after);

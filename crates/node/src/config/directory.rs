@@ -163,7 +163,11 @@ mod tests {
             ("peers = \"directory\"\n", format!("{}max_peers = 0\n", section()), "between 1 and 10000"),
             ("peers = \"directory\"\n", format!("{}max_stale = \"1s\"\n", section()), "max_stale"),
             ("peers = \"directry\"\n", section(), "did you mean `directory`?"),
-            ("peers = \"directory\"\n", format!("{}pin = \"a\"\n", section()), "certificates = \"on demand\""),
+            (
+                "peers = \"directory\"\n",
+                format!("{}pin = \"a\"\n", section()),
+                "certificates = \"on demand\"",
+            ),
             (
                 "peers = \"directory\"\n",
                 format!("{}certificates = \"on demand\"\npin = [\"a b\"]\n", section()),

@@ -31,7 +31,8 @@ use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
 use crate::config::{
-    Config, DirectoryCertificates, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection, SessionlessSection,
+    Config, DirectoryCertificates, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection,
+    SessionlessSection,
 };
 use crate::path_memory::state_folder;
 use crate::privileges::ServiceUser;

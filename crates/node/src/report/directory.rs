@@ -23,11 +23,9 @@ pub struct DirectoryReport {
     pub outside_limits: u64,
     /// What directories said and was not taken, by reason, also reasons with a count of 0.
     pub not_taken: Vec<NotTakenReport>,
-    /// Look-ups of certificates; absent where all are followed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Look-ups of certificates; none where all are followed.
     pub look_ups: Option<LookUpReport>,
     /// Where certificates are looked up, what is kept of them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<CacheReport>,
     /// How often following or asking a server failed.
     pub failures: u64,

@@ -174,7 +174,9 @@ impl Daemon {
     /// A packet or a handshake needs the certificate of a node that is no peer.
     pub(in crate::daemon) fn look_up_certificate(&mut self, name: Name, asker: Asker) {
         let now = self.clock.now();
-        let Some(directory) = &mut self.directory else { return self.no_certificate(name, LookUpEnd::NotFound, now) };
+        let Some(directory) = &mut self.directory else {
+            return self.no_certificate(name, LookUpEnd::NotFound, now);
+        };
         let Some(demand) = &mut directory.demand else { return };
         match demand.look_ups.ask(name, asker, now) {
             Asked::Begun => directory.ask(now),
@@ -190,9 +192,12 @@ impl Daemon {
         let Some(directory) = &mut self.directory else { return };
         directory.ask(now);
         for (name, end) in std::mem::take(&mut directory.ended) {
-            let has = |address| self.config.peers.iter().any(|peer| {
-                peer.allowed_ips.iter().any(|network| network.contains(&address))
-            });
+            let has = |address| {
+                self.config
+                    .peers
+                    .iter()
+                    .any(|peer| peer.allowed_ips.iter().any(|network| network.contains(&address)))
+            };
             // One whose networks are not allowed here is of no use.
             let useless = end == LookUpEnd::Found && address_of(&name).is_some_and(|address| !has(address));
             let end = if useless { LookUpEnd::Refused } else { end };
@@ -212,5 +217,70 @@ impl Daemon {
             self.order_out(outbound::Order::NoPeer(address, until));
         }
         self.control.looked_up(name, end, self.clock.now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_keying::PrivateKey;
+
+    use super::*;
+    use crate::config::Config;
+
+    fn key(node: u8) -> PublicKey {
+        PrivateKey::generate(&[node; 32]).public()
+    }
+
+    fn section() -> DirectorySection {
+        let text = format!(
+            "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\npeers = \"directory\"\n[directory]\n\
+             authority = \"{}\"\nservers = \"192.0.2.1:7707\"\nallowed_ips = \"10.77.0.0/16\"\n\
+             certificates = \"on demand\"\npin = \"n1\"\n",
+            key(9)
+        );
+        Config::parse(&text, std::path::Path::new("x.toml")).unwrap().directory.unwrap()
+    }
+
+    fn peers(count: u8) -> BTreeMap<PublicKey, PeerSection> {
+        let text = |node| {
+            format!(
+                "[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n[[peer]]\nname = \"n{node}\"\n\
+                 public_key = \"{}\"\nallowed_ips = \"10.77.0.{node}\"\n",
+                key(node)
+            )
+        };
+        let peer = |node| Config::parse(&text(node), std::path::Path::new("x.toml")).unwrap().peers.remove(0);
+        (1..=count).map(|node| (key(node), peer(node))).collect()
+    }
+
+    #[test]
+    fn the_peer_without_packets_for_the_longest_time_goes_unless_it_is_pinned() {
+        let (mut demand, peers) = (Demand::new(&section()), peers(3));
+        let at = Time::from_millis;
+        for (node, ms) in [(1, 0), (2, 10), (3, 20)] {
+            demand.note_new(key(node), at(ms));
+        }
+        assert_eq!(demand.idlest(&peers), Some(key(2)), "the first is pinned");
+        let some = |peer: &PeerSection| u64::from(peer.name == "n2");
+        demand.note_traffic(&peers, &some, at(30));
+        assert_eq!(demand.idlest(&peers), Some(key(3)));
+        demand.note_traffic(&peers, &|_| 1, at(40));
+        demand.note_traffic(&peers, &|_| 1, at(50));
+        assert_eq!(demand.used.get(&key(2)), Some(&(1, at(30))), "no more packets came");
+        assert_eq!(demand.idlest(&peers), Some(key(2)));
+        let pinned = peers.into_iter().filter(|(_, peer)| peer.name == "n1").collect();
+        assert_eq!(demand.idlest(&pinned), None);
+    }
+
+    #[test]
+    fn who_is_pinned_is_called_at_once_and_others_with_a_packet() {
+        let demand = Demand::new(&section());
+        let starts = peers(2).into_values().map(|mut peer| {
+            demand.prepare(&mut peer);
+            (peer.name, peer.start)
+        });
+        let mut starts: Vec<_> = starts.collect();
+        starts.sort_by(|one, other| one.0.cmp(&other.0));
+        assert_eq!(starts, [("n1".to_owned(), Start::Eager), ("n2".to_owned(), Start::OnTraffic)]);
     }
 }

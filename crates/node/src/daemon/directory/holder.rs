@@ -11,8 +11,8 @@ use std::time::Duration;
 use strait_keying::PublicKey;
 use strait_keying::directory::{Answer, Certificate, ListChange, Trust, TrustCounts, Untrusted};
 
-pub(super) use demand::{DemandCounts, Found};
 use demand::HeldOnDemand;
+pub(super) use demand::{DemandCounts, Found};
 
 /// What changes for the node.
 #[derive(Clone, Debug, PartialEq, Eq)]

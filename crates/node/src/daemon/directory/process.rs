@@ -201,6 +201,7 @@ fn follow(follower: &SharedFollower, server: &str, on_demand: bool) -> io::Resul
                 told.keep(&answer);
                 if news == News::List {
                     told.send(&Told::NewerList)?;
+                    told.tell_report()?;
                 }
                 told.tell(changes)?;
             }

@@ -101,12 +101,15 @@ impl Holder {
             if let Some(demand) = &mut self.demand {
                 demand.other_name += 1;
             }
-            return Err("the directory gave another certificate than the one that it was asked for".to_owned());
+            return Err(
+                "the directory gave another certificate than the one that it was asked for".to_owned()
+            );
         }
         let key = *certificate.key();
         // Of a directory that is behind, what is newer here stays.
         let known = self.held.get(&key).map(|held| &held.certificate);
-        let newest = known.filter(|known| known.serial() >= certificate.serial()).unwrap_or(&certificate).clone();
+        let newest =
+            known.filter(|known| known.serial() >= certificate.serial()).unwrap_or(&certificate).clone();
         if let Err(why) = self.trust.admit(&newest, unix) {
             return Ok(Found::Refused(why));
         }
