@@ -28,9 +28,7 @@ impl Outbound {
                 self.stages.transmitter.departure.set_own_link(up, overhead, now);
             }
             Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
-            Order::Explain => {
-                outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
-            }
+            Order::Explain => self.explain(now, outlet),
             Order::Transmit(to, bytes) => {
                 self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
             }
@@ -78,6 +76,10 @@ impl Outbound {
                 }
             }),
         }
+    }
+
+    fn explain(&mut self, now: Time, outlet: &mut impl Outlet) {
+        outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
     }
 
     /// Changes the link to `peer`, if there is one.

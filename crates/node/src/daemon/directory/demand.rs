@@ -9,7 +9,7 @@ use strait_keying::sessionless::text_name;
 use strait_keying::{PublicKey, Start};
 use strait_wire::sessionless::Name;
 
-use super::process::Wanted;
+use super::messages::Wanted;
 use super::{Daemon, DirectoryPeers};
 use crate::config::{DirectorySection, PeerSection};
 use crate::process::ProcessChannel;

@@ -13,7 +13,8 @@ use strait_scheduler::Budget;
 use strait_wire::sessionless::Name;
 
 use super::holder::Found;
-use super::process::{Ended, SharedFollower, Wanted};
+use super::messages::{Ended, Wanted};
+use super::process::SharedFollower;
 use crate::directory::{DirectoryConnection, DirectoryFailure};
 use crate::path_memory::unix_time;
 
