@@ -77,6 +77,8 @@ reasons! {
     AbsurdReport = "invalid-report",
     /// From the network: a control datagram from an unknown address, beyond what the node takes of those.
     StrangerOverBudget = "stranger-over-budget",
+    /// From the network: a header that no association is known by, or a key packet, beyond what the node takes of those.
+    HeaderOverBudget = "header-over-budget",
     /// From the network: the first datagram of a handshake without the pre-shared token.
     NoToken = "no-token",
     /// To the network: an answer to an unknown sender, beyond its share of the link.

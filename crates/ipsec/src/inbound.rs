@@ -24,6 +24,7 @@ mod direct;
 mod epoch;
 mod expand;
 mod fragment;
+mod headers;
 mod host;
 mod intake;
 mod payload;
@@ -51,6 +52,7 @@ pub use crate::orders::{HeldDatagram, ReceiverOrder as Order};
 pub use crate::policy::Forwarding;
 pub use coalesce::UdpOffload;
 pub use expand::{ExpandJob, ExpandTools, ExpandUnit};
+pub use headers::HeaderGate;
 use intake::Intake;
 pub use strangers::{DatagramGate, GateVerdict};
 

@@ -12,7 +12,7 @@ use strait_wire::missing::MissingRanges;
 use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Spi, Tos};
 
-use crate::inbound::DatagramGate;
+use crate::inbound::{DatagramGate, HeaderGate};
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
@@ -121,6 +121,10 @@ pub enum ReceiverOrder {
     Streams(Arc<[u32]>),
     /// Ask this before a control datagram of an unknown source is passed on.
     Gate(Arc<dyn DatagramGate>),
+    /// Pass headers on that no association is known by, and key packets, if this takes them; until there is one, none.
+    HeaderGate(Arc<dyn HeaderGate>),
+    /// A peer is said to be at this address, from which its headers are passed on before those of strangers.
+    Place(PeerId, SocketAddr),
     /// Accept this association, beside those there are.
     Install(Box<InboundSa>),
     /// Take this datagram as if it came now: the key manager knows the header in front of it.

@@ -89,7 +89,8 @@ impl Control {
 
     /// From now on, this node may have peers with keys that need no session; to be called once.
     pub fn begin_sessionless(&mut self, settings: SessionlessSettings) {
-        self.sessionless = Some(Box::new(SessionlessPeers::new(settings)));
+        let peers = self.sessionless.insert(Box::new(SessionlessPeers::new(settings)));
+        self.sessions.context.order_in(inbound::Order::HeaderGate(peers.gate()));
     }
 
     /// This node's public key.

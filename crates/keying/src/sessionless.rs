@@ -13,7 +13,7 @@
 //!
 //! Parts: `clock` has the time of day and epochs; `algorithms` their numbers; `shared` Kij and Kijn; `packet_key` Kp; `node_keys`
 //! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts, and
-//! `mark_file` how they stand on disk; `sender` and `receiver` the state of both ends;
+//! `mark_file` how they stand on disk; `sender` and `receiver` the state of both ends; `screen` what comes before that of the receiver;
 //! `cache` the bounded caches; `card` what a node says of itself, signed.
 
 mod algorithms;
@@ -25,6 +25,7 @@ mod marks;
 mod node_keys;
 mod packet_key;
 mod receiver;
+mod screen;
 mod sender;
 mod shared;
 
@@ -45,6 +46,7 @@ pub use receiver::{
     BoundKey, Candidate, KnownSender, Received, Receiver, ReceiverCounts, ReceiverEvent, ReceiverSettings,
     Refusal, Refusals, UnknownKey, Verdict, WaitingDatagram,
 };
+pub use screen::HeaderScreen;
 pub use sender::{Acknowledged, OutboundKey, Sender, SenderSettings};
 pub use shared::{Direction, EpochSecret, Kij, Kijn};
 

@@ -66,8 +66,8 @@ pub use value::{BadDuration, BadSize, duration, size};
 use crate::udp::Listen;
 use beside::{Access, Nothing, OnDisk, WithoutIdentity};
 
-/// Most bytes in a configuration file: some ten thousand peers.
-const FILE_MAX: u64 = 4 << 20;
+/// Most bytes in a configuration file: some ten thousand peers, each with a card that has an ML-KEM key, of 2 kB.
+const FILE_MAX: u64 = 32 << 20;
 
 /// Nodes that are no peers, at once: each has keys and a queue, as a peer has. More people at once are worth an entry.
 const UNLISTED_MAX: usize = 64;

@@ -51,6 +51,12 @@ impl Budget {
         fits
     }
 
+    /// Whether [`Budget::take`] would be true.
+    #[must_use]
+    pub fn has_room(&self, units: u64, now: Time) -> bool {
+        self.room_at(units).is_some_and(|at| at <= now)
+    }
+
     /// When `units` can be taken next (in the past when they can already); never, where they are more than the burst.
     #[must_use]
     pub fn room_at(&self, units: u64) -> Option<Time> {

@@ -11,7 +11,8 @@ use strait_keying::PrivateKey;
 use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{interrupt, sample};
 
-use self::core::{Hub, Remote, now, wrong};
+use self::core::{Hub, Remote, now};
+pub(super) use self::core::wrong;
 use crate::error::Error;
 use crate::report::{BenchSection, progress};
 use crate::stage::BenchSetup;
@@ -66,11 +67,6 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
 
 fn measure(peers: u32, seed: u64) -> Result<[f64; ROWS.len()], Error> {
     let mut random = Random::new(sample::DEFAULT_SEED.wrapping_add(seed));
-    let identity = |number: u32| {
-        let mut seed = [0x5a; 32];
-        seed[..4].copy_from_slice(&number.to_be_bytes());
-        PrivateKey::generate(&seed)
-    };
     let hub = identity(u32::MAX);
     let public = hub.public();
     // All that others have is there before the hub is, and until it is measured.
@@ -107,6 +103,13 @@ fn measure(peers: u32, seed: u64) -> Result<[f64; ROWS.len()], Error> {
     let next_out = hub.send_all(&order, &keys)?;
     let rate = |took: Duration| f64::from(peers) / took.as_secs_f64();
     Ok([memory, rate(first), rate(next), rate(same), rate(first_out), rate(next_out)])
+}
+
+/// The key of the peer with this number, or of the hub.
+pub(super) fn identity(number: u32) -> PrivateKey {
+    let mut seed = [0x5a; 32];
+    seed[..4].copy_from_slice(&number.to_be_bytes());
+    PrivateKey::generate(&seed)
 }
 
 fn shuffle(order: &mut [u32], random: &mut Random) {

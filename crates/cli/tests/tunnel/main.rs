@@ -52,6 +52,7 @@ mod retransmissions;
 mod roaming;
 mod scope;
 mod sessionless;
+mod sessionless_cards;
 mod sessionless_hostile;
 mod start;
 mod strangers;

@@ -19,14 +19,14 @@ use crate::frame::{HEADERS, is_udp};
 use crate::pair::{Family, Pair, allowed, eventually, fast, program};
 
 /// What both files say of the other end.
-const KEYING: Extra<'_> =
+pub(crate) const KEYING: Extra<'_> =
     Extra { peer: "keying = \"sessionless\"", node: "", link: "", sections: "", networks: Networks::Hidden };
 
 /// What crossed the wire, each frame with its direction.
-type Captured = Arc<Mutex<Vec<(FrameDirection, Vec<u8>)>>>;
+pub(crate) type Captured = Arc<Mutex<Vec<(FrameDirection, Vec<u8>)>>>;
 
 /// A pair without daemons, whose datagrams are kept; those that `pass` refuses are lost.
-fn tapped(pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static) -> (Pair, Relay, Captured) {
+pub(crate) fn tapped(pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static) -> (Pair, Relay, Captured) {
     let captured = Captured::default();
     let keep = Arc::clone(&captured);
     let (hosts, relay) = Relay::between(fast(), move |direction, frame| {
@@ -40,29 +40,29 @@ fn tapped(pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static) -> (Pai
 }
 
 /// The first bytes of the datagrams that crossed.
-fn kinds(captured: &Captured) -> Vec<u8> {
+pub(crate) fn kinds(captured: &Captured) -> Vec<u8> {
     captured.lock().unwrap().iter().filter_map(|(_, frame)| frame.get(HEADERS).copied()).collect()
 }
 
 /// `count` pings of the second site by the first; how many were answered.
-fn ping(pair: &Pair, count: u32) -> usize {
+pub(crate) fn ping(pair: &Pair, count: u32) -> usize {
     let to = pair.inside(1, Family::V4).to_string();
     let mut command = pair.hosts.a.command("ping");
     let said = output_of(command.args(["-n", "-i", "0.2", "-W", "5", "-c", &count.to_string(), &to]));
     said.matches("bytes from").count()
 }
 
-fn output_of(command: &mut Command) -> String {
+pub(crate) fn output_of(command: &mut Command) -> String {
     String::from_utf8_lossy(&command.output().unwrap().stdout).into_owned()
 }
 
-fn refusals(pair: &Pair, which: usize, reason: &str) -> u64 {
+pub(crate) fn refusals(pair: &Pair, which: usize, reason: &str) -> u64 {
     let report = pair.daemon(which).show().unwrap();
     let all = report["sessionless"]["refusals"].as_array().unwrap();
     all.iter().find(|refusal| refusal["reason"] == reason).unwrap()["datagrams"].as_u64().unwrap()
 }
 
-fn sessionless(pair: &Pair, which: usize) -> Value {
+pub(crate) fn sessionless(pair: &Pair, which: usize) -> Value {
     pair.peer(which)["sessionless"].clone()
 }
 
@@ -120,7 +120,8 @@ fn either_daemon_may_be_killed_and_traffic_goes_on() {
     let there = there.iter().filter(|(direction, _)| *direction == FrameDirection::There);
     let headed = there.clone().filter(|(_, frame)| frame.get(HEADERS) == Some(&0x11)).count() as u64;
     let refused = || {
-        let inside = ["replayed", "too-old", "unknown-spi", "forged"].map(|reason| pair.drops(1, reason));
+        let inside = ["replayed", "too-old", "unknown-spi", "forged", "header-over-budget"]
+            .map(|reason| pair.drops(1, reason));
         inside.iter().sum::<u64>() + refusals(&pair, 1, "below_mark")
     };
     let refused_before = refused();

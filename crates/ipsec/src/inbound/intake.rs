@@ -12,6 +12,7 @@ use strait_wire::{Protocol, Tos, demux, esp as wire_esp, ip};
 
 use super::associations::{Associations, InboxParts};
 use super::expand::{BlockExpander, ExpandJob, UnderWay};
+use super::headers::{HeaderIntake, HeaderVerdict};
 use super::host::HostWriter;
 use super::payload::{OpenedPayload, Unpacker};
 use super::strangers::{ControlIntake, SourceKind};
@@ -35,6 +36,7 @@ pub(super) struct Intake {
     expander: BlockExpander,
     pub(super) host: HostWriter,
     control: ControlIntake,
+    headers: HeaderIntake,
     pub(super) counters: Arc<Counters>,
     pub(super) working: WorkingTime,
     /// When the repair of losses has its next step to take.
@@ -62,6 +64,7 @@ impl Intake {
             expander: BlockExpander::new(gauge),
             host: HostWriter::new(settings, Arc::clone(&counters)),
             control: ControlIntake::default(),
+            headers: HeaderIntake::default(),
             counters,
             working: WorkingTime::default(),
             repair_at: None,
@@ -137,7 +140,11 @@ impl Intake {
         let sa = header_spi(whole).map(SaId::Udp);
         let header = sa.and_then(|sa| self.associations.find(sa)?.header_of(whole));
         let Some(header) = header else {
-            return if inlet.sessionless(from, tos, whole) { Ok(()) } else { Err(Reason::UnknownDatagram) };
+            return match self.headers.admit(Source::of(from.ip()), whole, now) {
+                HeaderVerdict::Refused(reason) => Err(reason),
+                HeaderVerdict::Passed if !inlet.sessionless(from, tos, whole) => Err(Reason::UnknownDatagram),
+                HeaderVerdict::Passed | HeaderVerdict::Counted => Ok(()),
+            };
         };
         let range = range.start + header..range.end;
         self.esp(RawDatagram { from, tos, now, bytes, range, header }, None, inlet)
@@ -191,6 +198,7 @@ impl Intake {
         }
         if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
+            self.headers.place(peer, Source::of(from.ip()));
         }
         if let Some(reception) = offered {
             self.associations.offer(peer, reception, inlet);
@@ -287,6 +295,7 @@ impl Intake {
         match order {
             Order::AddPeer(peer, counters) => self.associations.add_peer(peer, counters),
             Order::RemovePeer(peer) => {
+                self.headers.remove(peer);
                 if let Some((under_way, held)) = self.associations.remove_peer(peer) {
                     self.counters.drops.count(Reason::UnknownSpi, held);
                     self.abandon(under_way);
@@ -296,6 +305,12 @@ impl Intake {
             Order::Policies(policies) => self.host.set_policies(policies),
             Order::Known(sources) => self.control.know(&sources),
             Order::Gate(gate) => self.control.gate = Some(gate),
+            Order::HeaderGate(gate) => self.headers.gate = Some(gate),
+            Order::Place(peer, at) => {
+                if self.associations.peers.contains_key(&peer) {
+                    self.headers.place(peer, Source::of(at.ip()));
+                }
+            }
             Order::Streams(marks) => self.control.know_streams(marks),
             Order::Install(sa) => {
                 let held = self.associations.install(*sa);

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
 use strait_crypto::{Suite, choose};
+use strait_ipsec::inbound::HeaderGate;
 use strait_ipsec::{Notice, Payloads, PeerId, ReportWish, ReturnPath, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
@@ -30,8 +31,9 @@ use zeroize::Zeroizing;
 use super::context::ControlContext;
 use crate::keystream::Keystream;
 use crate::sessionless::{
-    Compression, EpochLength, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now, PacketAlgorithms,
-    PacketKeyLimits, Protection, Receiver, ReceiverSettings, SendMark, Sender, SenderSettings, WallTime,
+    Compression, EpochLength, HeaderScreen, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now,
+    PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverSettings, SendMark, Sender,
+    SenderSettings, WallTime,
 };
 use crate::{
     Action, Capabilities, ControlEvent, DeliveryReporting, MoveLog, PayloadFormat, PeerConfig, PublicKey,
@@ -109,7 +111,10 @@ pub(crate) struct SessionlessPeers {
     clock: WallClock,
     mark: SendMark,
     receiver: Receiver,
+    /// The part of it that is on the packet path.
+    screen: Arc<HeaderScreen>,
     peers: BTreeMap<PeerId, SessionlessPeer>,
+    by_key: BTreeMap<PublicKey, PeerId>,
     keys: KeysHere,
     seeds: Keystream,
     look_at: Option<Time>,
@@ -140,12 +145,15 @@ pub(crate) struct SessionlessPeer {
 impl SessionlessPeers {
     pub(crate) fn new(settings: SessionlessSettings) -> SessionlessPeers {
         let SessionlessSettings { keys, clock, mark, receiver, seed } = settings;
+        let screen = Arc::new(HeaderScreen::new(&keys.identity.public()));
         SessionlessPeers {
             own: keys,
             clock,
             mark: SendMark::new(mark),
             receiver: Receiver::new(&receiver),
+            screen,
             peers: BTreeMap::new(),
+            by_key: BTreeMap::new(),
             keys: KeysHere::default(),
             seeds: Keystream::new(&seed, "sessionless peers"),
             look_at: None,
@@ -153,6 +161,11 @@ impl SessionlessPeers {
             freed: Vec::new(),
             fading: Vec::new(),
         }
+    }
+
+    /// What the packet path asks before it passes a header on.
+    pub(crate) fn gate(&self) -> Arc<dyn HeaderGate> {
+        Arc::<HeaderScreen>::clone(&self.screen)
     }
 
     fn now(&self, time: Time) -> Now {
@@ -169,7 +182,7 @@ impl SessionlessPeers {
 
     /// The peer with this key.
     pub(crate) fn by_key(&self, key: &PublicKey) -> Option<PeerId> {
-        self.peers.iter().find(|(_, peer)| peer.config.key == *key).map(|(id, _)| *id)
+        self.by_key.get(key).copied()
     }
 
     /// Adds a peer that is new to the data plane as well.
@@ -206,6 +219,9 @@ impl SessionlessPeers {
         let suite = suite(&context.node.capabilities, terms.card.as_deref());
         context.order_out(outbound::Order::Rate(id, pace(context.node.up, &config, &terms)));
         context.order_in(inbound::Order::Reports(id, wish(context, &terms)));
+        if let Some(at) = config.spec.counters.endpoint.get() {
+            context.order_in(inbound::Order::Place(id, at));
+        }
         let peer = SessionlessPeer {
             config,
             terms,
@@ -218,6 +234,7 @@ impl SessionlessPeers {
             resolves: false,
             kept_alive: time,
         };
+        self.by_key.insert(peer.config.key, id);
         self.peers.insert(id, peer);
         let now = self.now(time);
         for waited in self.receiver.know(known) {
@@ -343,7 +360,12 @@ impl SessionlessPeers {
 
     /// Removes a peer with its inbound keys; says whether there was one.
     pub(crate) fn forget(&mut self, context: &mut ControlContext, id: PeerId, time: Time) -> bool {
-        let was = self.peers.remove(&id).is_some();
+        let gone = self.peers.remove(&id);
+        if let Some(gone) = &gone
+            && self.by_key.get(&gone.config.key) == Some(&id)
+        {
+            self.by_key.remove(&gone.config.key);
+        }
         self.fading.retain(|(_, of, spi)| {
             if *of == id {
                 context.withdraw_inbound(*spi);
@@ -353,7 +375,7 @@ impl SessionlessPeers {
         self.receiver.remove(id);
         let now = self.now(time);
         self.take_events(context, now, None);
-        was
+        gone.is_some()
     }
 
     /// Another rate of this node's link.
@@ -464,6 +486,7 @@ impl SessionlessPeer {
         if latest.set(to) != Some(to) {
             self.moves.skip(latest.moves());
             context.order_out(outbound::Order::Endpoint(self.config.spec.id));
+            context.order_in(inbound::Order::Place(self.config.spec.id, to));
         }
     }
 

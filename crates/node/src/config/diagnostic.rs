@@ -83,7 +83,7 @@ fn is_key(word: &str) -> bool {
 }
 
 /// The line, counted from 1, of byte `at` of `text`.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
+fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes().iter().take(at).filter(|byte| **byte == b'\n').count() + 1
 }
 

@@ -1,13 +1,13 @@
 //! Walks a parsed TOML tree and notes, with its place, everything that does not belong there.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::ops::{Range, RangeInclusive};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::problem::{Problem, nearest};
-use super::{Diagnostic, diagnostic};
+use super::Diagnostic;
 
 /// A value with its place in the text.
 #[derive(Clone, Debug)]
@@ -19,20 +19,24 @@ pub(super) struct Placed<T> {
 /// What was found wrong so far.
 pub(super) struct Findings<'t> {
     text: &'t str,
+    /// Where lines end: each peer's line is asked for, and there may be thousands.
+    line_ends: OnceCell<Vec<usize>>,
     found: RefCell<Vec<Diagnostic>>,
 }
 
 impl<'t> Findings<'t> {
     pub(super) const fn new(text: &'t str) -> Findings<'t> {
-        Findings { text, found: RefCell::new(Vec::new()) }
+        Findings { text, line_ends: OnceCell::new(), found: RefCell::new(Vec::new()) }
     }
 
     pub(super) fn note(&self, span: Range<usize>, problem: impl Into<Problem>) {
         self.found.borrow_mut().push(Diagnostic::new(self.text, span, problem.into()));
     }
 
+    /// The line, counted from 1, of byte `at`.
     pub(super) fn line_of(&self, at: usize) -> usize {
-        diagnostic::line_of(self.text, at)
+        let ends = || self.text.match_indices('\n').map(|(end, _)| end).collect();
+        self.line_ends.get_or_init(ends).partition_point(|end| *end < at) + 1
     }
 
     /// Everything, in the order of the file.

@@ -525,8 +525,8 @@ fn files_that_are_no_configuration() {
     );
     let binary = load(&folder.write("binary", b"# \xff", 0o600));
     assert!(binary.ends_with("binary is not a configuration: byte 2 is not UTF-8 text"), "{binary}");
-    let long = load(&folder.write("long", vec![b'#'; (4 << 20) + 1], 0o600));
-    assert!(long.ends_with("it has more than 4194304 bytes"), "{long}");
+    let long = load(&folder.write("long", vec![b'#'; (32 << 20) + 1], 0o600));
+    assert!(long.ends_with("it has more than 33554432 bytes"), "{long}");
     assert!(load(&folder.0).contains("cannot read the configuration"), "a folder");
 }
 

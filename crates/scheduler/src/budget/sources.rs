@@ -39,14 +39,23 @@ impl SourceBudget {
     /// Takes `units` for `source` at `now` if that many are left for it; otherwise none, and false.
     #[must_use]
     pub fn take(&mut self, source: u64, units: u64, now: Time) -> bool {
-        // Fibonacci hashing: the upper bits of the product depend on all bits of the source.
-        let place = source.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PARTS.ilog2());
-        let Some(part) = usize::try_from(place).ok().and_then(|place| self.parts.get_mut(place)) else {
-            return false;
-        };
-        let has_room = part.room_at(units).is_some_and(|at| at <= now);
-        has_room && self.all.take(units, now) && part.take(units, now)
+        let Some(part) = self.parts.get_mut(place(source)) else { return false };
+        part.has_room(units, now) && self.all.take(units, now) && part.take(units, now)
     }
+
+    /// Whether [`SourceBudget::take`] would be true.
+    #[must_use]
+    pub fn has_room(&self, source: u64, units: u64, now: Time) -> bool {
+        let has = |part: &Budget| part.has_room(units, now);
+        self.parts.get(place(source)).is_some_and(has) && has(&self.all)
+    }
+}
+
+/// The part that a source falls into.
+fn place(source: u64) -> usize {
+    // Fibonacci hashing: the upper bits of the product depend on all bits of the source.
+    let place = source.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - PARTS.ilog2());
+    usize::try_from(place).unwrap_or(PARTS)
 }
 
 #[cfg(test)]
@@ -70,6 +79,16 @@ mod tests {
         assert!((900..=1100).contains(&flooder), "a fourth of 400 a second in 10 s: {flooder}");
         // Those that share the flooder's part lose what they ask for: one in 64.
         assert!(others >= 1500 * 95 / 100, "{others} of 1500");
+    }
+
+    #[test]
+    fn there_is_room_as_long_as_something_can_be_taken() {
+        let mut budget = SourceBudget::new(400, 40, 20);
+        for number in 0..1000_u64 {
+            let (source, now) = (number % 3, START + Duration::from_millis(number / 10));
+            let had_room = budget.has_room(source, 1, now);
+            assert_eq!(budget.take(source, 1, now), had_room, "{number}");
+        }
     }
 
     #[test]

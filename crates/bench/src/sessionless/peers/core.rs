@@ -218,6 +218,6 @@ fn opened(sa: &mut InboundSa, packet: &mut [u8]) -> Result<Inside, Error> {
     sa.open(packet, whole).map_err(|_| wrong("a packet that opens"))
 }
 
-pub(super) fn wrong(what: &str) -> Error {
+pub(crate) fn wrong(what: &str) -> Error {
     Error::Silent { what: "the hub's core", way: what.to_owned() }
 }

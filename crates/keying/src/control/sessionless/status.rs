@@ -103,6 +103,8 @@ impl SessionlessPeers {
 
     /// What all peers share.
     pub(crate) fn counts(&self) -> SessionlessCounts {
-        SessionlessCounts { receiver: self.receiver.counts(), keys: self.keys.len() }
+        let mut receiver = self.receiver.counts();
+        receiver.refusals = receiver.refusals.with(self.screen.refusals());
+        SessionlessCounts { receiver, keys: self.keys.len() }
     }
 }

@@ -159,6 +159,8 @@ impl ControlNode {
             | Order::WithdrawKeyed(..)
             | Order::Known(_)
             | Order::Streams(_)
+            | Order::HeaderGate(_)
+            | Order::Place(..)
             | Order::Gate(_) => {}
             Order::Reports(peer, wish) => drop(self.wishes.insert(peer, wish)),
             Order::RemovePeer(peer) => {

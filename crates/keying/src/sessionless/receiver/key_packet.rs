@@ -6,7 +6,7 @@ use aws_lc_rs::digest::{SHA256, digest};
 use strait_wire::sessionless::{AcknowledgementKind, KeyPacket};
 
 use super::known::{ReceivedSecret, passed};
-use super::look::{check, valid};
+use super::look::valid;
 use super::{Receiver, Refusal, Verdict};
 use crate::sessionless::clock::Now;
 use crate::sessionless::node_keys::{KEM_ID, NodeKeys};
@@ -22,7 +22,7 @@ impl Receiver {
         datagram: &[u8],
     ) -> Result<Verdict, Refusal> {
         let packet = KeyPacket::parse(datagram).map_err(|_| Refusal::Malformed)?;
-        check(own, datagram, &packet.check)?;
+        own.check.allows(datagram, &packet.check)?;
         let name = self.name_of(packet.source);
         let Some(sender) = self.senders.get(name) else {
             return self.unknown_sender(now, packet.source, from, datagram);

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 
 use strait_ipsec::PeerId;
-use strait_wire::sessionless::{AcknowledgementKind, CHECK_LEN, HEADER_TYPE, Header, KEY_PACKET_TYPE, Name};
-use strait_wire::{Esn, Spi, esp};
+use strait_wire::sessionless::{AcknowledgementKind, HEADER_TYPE, Header, KEY_PACKET_TYPE, Name};
+use strait_wire::{Esn, Spi};
 
 use super::known::{EpochKeyId, KnownSender, ReceivedSecret, SenderState, passed};
 use super::{Candidate, LOOKUPS, Receiver, ReceiverEvent, Refusal, Verdict, WAIT};
@@ -14,6 +14,7 @@ use crate::sessionless::cache::Cache;
 use crate::sessionless::clock::{Now, WallTime};
 use crate::sessionless::node_keys::NodeKeys;
 use crate::sessionless::packet_key::PacketKey;
+use crate::sessionless::screen::HeaderInFront;
 use crate::sessionless::shared::{Direction, Kij, Kijn};
 
 impl Receiver {
@@ -37,19 +38,14 @@ impl Receiver {
         from: SocketAddr,
         datagram: &[u8],
     ) -> Result<Verdict, Refusal> {
-        let (header, packet) = Header::parse(datagram).map_err(|_| Refusal::Malformed)?;
-        let inner = esp::Header::parse(packet).map_err(|_| Refusal::Malformed)?.0;
-        if inner.spi != header.spi {
-            return Err(Refusal::Malformed);
-        }
-        let bytes = datagram.get(..header.wire_len()).ok_or(Refusal::Malformed)?;
+        let HeaderInFront { header, bytes, low } = HeaderInFront::read(datagram)?;
         let name = self.name_of(header.source);
         if let Some(peer) = self.in_use(name, header.spi, bytes) {
             self.packet_keys.0 += 1;
             return Ok(Verdict::Known { peer, spi: header.spi, payload_at: bytes.len() });
         }
         self.packet_keys.1 += 1;
-        check(own, bytes, &header.check)?;
+        own.check.allows(bytes, &header.check)?;
         let Some(sender) = self.senders.get(name) else {
             return self.unknown_sender(now, header.source, from, datagram);
         };
@@ -62,7 +58,7 @@ impl Receiver {
             }
             return Err(Refusal::Forged);
         };
-        let number = Esn(SenderState::number(header.first, inner.seq.0));
+        let number = Esn(SenderState::number(header.first, low.0));
         let (peer, floor) = self.above_floor(now, name, &header, number, from)?;
         Ok(Verdict::New(Box::new(Candidate {
             name,
@@ -233,12 +229,6 @@ fn screened(
         return Err(Refusal::NotHybrid);
     }
     Ok((kij, algorithms))
-}
-
-/// Whether the check of a datagram is for this node: before any public-key operation.
-pub(super) fn check(own: &NodeKeys, bytes: &[u8], check: &[u8; CHECK_LEN]) -> Result<(), Refusal> {
-    let checked = bytes.len().checked_sub(CHECK_LEN).and_then(|end| bytes.get(..end)).unwrap_or_default();
-    if own.check.verifies(checked, check) { Ok(()) } else { Err(Refusal::BadCheck) }
 }
 
 pub(super) fn valid(known: &KnownSender, now: Now) -> Result<(), Refusal> {

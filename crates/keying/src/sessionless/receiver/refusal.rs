@@ -73,9 +73,21 @@ pub struct Refusals([u64; Refusal::ALL.len()]);
 
 impl Refusals {
     pub(super) fn count(&mut self, refusal: Refusal) {
+        self.add(refusal, 1);
+    }
+
+    /// Adds datagrams that were refused elsewhere.
+    pub(crate) fn add(&mut self, refusal: Refusal, datagrams: u64) {
         if let Some(count) = self.0.get_mut(refusal as usize) {
-            *count += 1;
+            *count += datagrams;
         }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub(crate) fn with(mut self, other: Refusals) -> Refusals {
+        Refusal::ALL.into_iter().for_each(|refusal| self.add(refusal, other.of(refusal)));
+        self
     }
 
     /// How many were refused for this reason.

@@ -170,6 +170,8 @@ impl KeyNode {
             | inbound::Order::Known(_)
             | inbound::Order::Streams(_)
             | inbound::Order::Gate(_)
+            | inbound::Order::HeaderGate(_)
+            | inbound::Order::Place(..)
             // No peer of this driver is without sessions.
             | inbound::Order::Again(_)
             | inbound::Order::WithdrawKeyed(..) => Ok(()),
