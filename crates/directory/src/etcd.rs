@@ -17,13 +17,12 @@ use std::time::Duration;
 
 use reqwest::{Client, Identity};
 use serde_json::{Value, json};
-use strait_keying::PublicKey;
-use strait_keying::directory::{CERTIFICATE_MAX, Certificate, LIST_MAX};
+use strait_keying::directory::{CERTIFICATE_MAX, LIST_MAX};
 
-use crate::keeper::Put;
+use crate::keeper::{Found, Judged, Put};
 use crate::settings::EtcdSettings;
 pub(crate) use follow::follow;
-use gateway::{Range, decoded, digits, encoded};
+use gateway::{Range, decoded, digits, encoded, of_digits};
 
 /// How long etcd may take to answer: its own request timeout is 7 s (5 s, and two election timeouts).
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -76,11 +75,10 @@ pub(crate) struct Etcd {
     /// Which member is asked.
     at: AtomicUsize,
     prefix: String,
-    authority: PublicKey,
 }
 
 impl Etcd {
-    pub(crate) fn new(settings: &EtcdSettings, authority: PublicKey) -> Result<Etcd, EtcdError> {
+    pub(crate) fn new(settings: &EtcdSettings) -> Result<Etcd, EtcdError> {
         let mut builder = Client::builder()
             .http1_only()
             .no_proxy()
@@ -99,35 +97,48 @@ impl Etcd {
         }
         let client = builder.build().map_err(EtcdError::Tls)?;
         let urls = settings.urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
-        Ok(Etcd { client, urls, at: AtomicUsize::new(0), prefix: settings.prefix.clone(), authority })
+        Ok(Etcd { client, urls, at: AtomicUsize::new(0), prefix: settings.prefix.clone() })
     }
 
-    fn key(&self, put: &Put) -> Result<String, EtcdError> {
-        match put {
-            Put::List(_) => Ok(format!("{}list", self.prefix)),
-            Put::Certificate(bytes) => {
-                // It was judged before.
-                let read = Certificate::from_bytes(bytes, &self.authority);
-                let certificate = read.map_err(|_| EtcdError::Strange("no certificate"))?;
-                Ok(format!("{}certificates/{}", self.prefix, digits(certificate.key_name().bytes())))
+    /// The key of what was judged, if it may be kept.
+    pub(crate) fn key(&self, judged: &Judged) -> Option<String> {
+        match judged {
+            Judged::List(_) => Some(format!("{}list", self.prefix)),
+            Judged::Certificate(certificate) => {
+                Some(format!("{}certificates/{}", self.prefix, digits(certificate.key_name().bytes())))
             }
+            Judged::Refused(_) => None,
         }
     }
 
-    /// Puts a certificate or a list.
-    pub(crate) async fn put(&self, put: &Put) -> Result<(), EtcdError> {
-        let body = json!({ "key": encoded(self.key(put)?.as_bytes()), "value": encoded(put.bytes()) });
-        self.ask("/v3/kv/put", &body).await.map(drop)
+    /// Puts certificates and lists in one transaction; no key may come twice.
+    pub(crate) async fn put(&self, all: &[Judged]) -> Result<(), EtcdError> {
+        let put = |one: &Judged| {
+            let bytes = match one {
+                Judged::List(bytes) => bytes,
+                Judged::Certificate(certificate) => certificate.as_bytes(),
+                Judged::Refused(_) => return None,
+            };
+            let put = json!({ "key": encoded(self.key(one)?.as_bytes()), "value": encoded(bytes) });
+            Some(json!({ "request_put": put }))
+        };
+        let puts: Vec<Value> = all.iter().filter_map(put).collect();
+        if puts.is_empty() {
+            return Ok(());
+        }
+        let answer = self.ask("/v3/kv/txn", &json!({ "success": puts })).await?;
+        let done = answer.get("succeeded").and_then(Value::as_bool).unwrap_or(false);
+        if done { Ok(()) } else { Err(EtcdError::Strange("a transaction without conditions failed")) }
     }
 
-    /// What the entry `key` with `value` stands for, if it is one of ours.
-    fn entry(&self, key: &[u8], value: Vec<u8>) -> Option<Put> {
+    /// What the entry `key` with `value` stands for, if it is one of ours; of a certificate with the hash under which it is.
+    fn entry(&self, key: &[u8], value: Vec<u8>) -> Option<Found> {
         let name = core::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
         match name.strip_prefix("certificates/") {
             Some(hash) if hash.len() == HASH_DIGITS && value.len() <= CERTIFICATE_MAX => {
-                Some(Put::Certificate(value.into()))
+                Some((Some(of_digits(hash)?), Put::Certificate(value.into())))
             }
-            None if name == "list" && value.len() <= LIST_MAX => Some(Put::List(value.into())),
+            None if name == "list" && value.len() <= LIST_MAX => Some((None, Put::List(value.into()))),
             _ => None,
         }
     }
@@ -229,7 +240,7 @@ impl Etcd {
         } })
     }
 
-    fn put_of(&self, kv: &Value) -> Option<Put> {
+    fn put_of(&self, kv: &Value) -> Option<Found> {
         self.entry(&decoded(kv.get("key")?)?, decoded(kv.get("value")?)?)
     }
 }

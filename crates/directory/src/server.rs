@@ -16,6 +16,7 @@ use tokio::time::{sleep, timeout};
 use crate::budget::{self, Budgets, Source};
 use crate::keeper::{Keeper, News, Put};
 use crate::now;
+use crate::store::{Refusal, RefusalReason, Taken};
 
 /// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask.
 const CONNECTIONS: usize = 4096;
@@ -157,17 +158,14 @@ impl Connection {
                 _ => return Err(malformed()),
             });
         }
-        let answers = self.keeper.put(puts).await.map_err(|error| {
+        let taken = self.keeper.put(puts).await.map_err(|error| {
             tracing::error!("nothing was kept: {error}");
             io::Error::other(error)
         })?;
-        for answer in answers {
-            if matches!(answer, Answer::Refused(_)) {
-                self.pay(budget::FOREIGN).await;
-            }
-            self.answer(&answer).await?;
-        }
-        Ok(())
+        let cost = taken.iter().map(cost).sum();
+        let answers: Vec<u8> = taken.into_iter().flat_map(|taken| answer(taken).to_bytes()).collect();
+        self.pay(cost).await;
+        self.write(&answers).await
     }
 
     /// Whether the next message is here, all of it, and puts something.
@@ -242,6 +240,22 @@ impl Connection {
             };
             self.write(&answer.to_bytes()).await?;
         }
+    }
+}
+
+/// What a put costs. The authority signs something new once, and it is taken once: that is not for a source to repeat.
+fn cost(taken: &Taken) -> f64 {
+    match taken {
+        Taken::New => 0.0,
+        Taken::Refused(Refusal { reason: RefusalReason::Etcd, .. }) | Taken::Known => budget::cost(0),
+        Taken::Refused(_) => budget::FOREIGN,
+    }
+}
+
+fn answer(taken: Taken) -> Answer {
+    match taken {
+        Taken::New | Taken::Known => Answer::Stored,
+        Taken::Refused(refusal) => Answer::Refused(refusal.words),
     }
 }
 

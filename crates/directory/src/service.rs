@@ -61,8 +61,7 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
     let listener = std::net::TcpListener::bind(settings.listen).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
     // Keys for TLS may be readable by root only.
-    let etcd =
-        settings.etcd.as_ref().map(|etcd| Etcd::new(etcd, settings.authority)).transpose()?.map(Arc::new);
+    let etcd = settings.etcd.as_ref().map(Etcd::new).transpose()?.map(Arc::new);
     privileges::drop_all(owner(&settings.store)?)?;
     let store = Arc::new(Store::open(&settings.store, settings.authority)?);
     tracing::info!(

@@ -8,7 +8,7 @@ use tokio::time::{sleep, timeout};
 
 use super::gateway::{Range, decoded, number};
 use super::{ANSWER_MAX, Etcd, EtcdError, PATIENCE, away};
-use crate::keeper::{Keeper, Put};
+use crate::keeper::{Found, Keeper};
 use crate::store::Taken;
 
 /// Pause before etcd is asked again: at first, and at most. Others go on with what is known.
@@ -103,7 +103,7 @@ async fn watch(
 }
 
 /// What is put in a message of a watch, and the revision behind it, if it is the last part of that.
-fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Put>, Option<i64>), EtcdError> {
+fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Found>, Option<i64>), EtcdError> {
     if let Some(error) = message.get("error") {
         return Err(EtcdError::Refuses(error.to_string().chars().take(200).collect()));
     }
@@ -128,15 +128,15 @@ fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Put>, Option<i64>), Etcd
     Ok((puts, next))
 }
 
-async fn take(keeper: &Keeper, puts: Vec<Put>) {
+async fn take(keeper: &Keeper, puts: Vec<Found>) {
     if puts.is_empty() {
         return;
     }
     match keeper.keep(puts).await {
         Ok(taken) => {
             for one in taken {
-                if let Taken::Refused(words) = one {
-                    tracing::warn!("something in etcd is not taken: {words}");
+                if let Taken::Refused(refusal) = one {
+                    tracing::warn!("something in etcd is not taken: {}", refusal.words);
                 }
             }
         }
