@@ -83,7 +83,7 @@ fn words(report: &CarryReport, peers: &BTreeMap<PublicKey, String>) -> String {
     if text.is_empty() { "nothing to carry\n".to_owned() } else { text }
 }
 
-/// What became of a transfer, in words.
+/// How a transfer ended, in words.
 pub(crate) fn outcome(receipt: &DeliveryReceipt) -> String {
     let arrived = format!("{}, {}", entries(receipt.entries), bytes(receipt.bytes));
     match receipt.outcome {

@@ -5,7 +5,7 @@
 //! PREFIX list                                          the revocation list
 //! ```
 //!
-//! Whoever may write to etcd can remove or set back what is there, but what the authority did not sign is not taken, and nothing that is
+//! Who may write to etcd can remove or set back what is there, but what the authority did not sign is not taken, and nothing that is
 //! kept here goes back.
 
 mod follow;

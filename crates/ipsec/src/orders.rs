@@ -81,7 +81,7 @@ pub enum SenderOrder {
     ProbeAnswered(PeerId, u16, u16),
     /// The peer has said so of the header of its association with this SPI.
     Header(PeerId, Spi, HeaderChange),
-    /// Tell the peer what became of its header: where it is, or at this address.
+    /// Tell the peer whether its header was taken: where it is, or at this address.
     Acknowledge(PeerId, Acknowledgement, Option<SocketAddr>),
 }
 

@@ -8,11 +8,9 @@
 //! revocation    serial numbers that are no longer good, numbered         revocation.rs
 //! trust         what is believed at which time, and why not               trust.rs
 //! message       what is asked and answered                                message.rs
-//! fields        how all of them are written                               fields.rs
 //! ```
 
 mod certificate;
-mod fields;
 mod message;
 mod revocation;
 mod trust;

@@ -33,6 +33,7 @@ mod move_log;
 mod openssh;
 pub mod sessionless;
 mod settings;
+mod signed_fields;
 mod status;
 mod tls;
 mod token;

@@ -8,8 +8,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Certificate, CertificateError, CertificateTerms};
-use strait_keying::sessionless::{EpochLength, KeyCard};
-use strait_keying::{Capabilities, PrivateKey, PublicKey};
+use strait_keying::sessionless::KeyCard;
+use strait_keying::{PrivateKey, PublicKey};
 use strait_node::directory::DirectoryConnection;
 
 use crate::namespace::command_here;
@@ -53,14 +53,7 @@ pub fn certificate(
     let own = node_key(number);
     let [_, a, b, c] = number.to_be_bytes();
     let network = format!("10.{a}.{b}.{c}/32").parse().map_err(|_| CertificateError::Field("network"))?;
-    let card = KeyCard {
-        name: format!("n{number}").parse().map_err(CertificateError::Card)?,
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain(format!("n{number}").parse().map_err(CertificateError::Card)?, own.public());
     let terms = CertificateTerms {
         serial,
         name: card.name.clone(),

@@ -39,7 +39,7 @@ pub enum Subtype {
     Repetition,
     /// A repair symbol.
     RepairSymbol,
-    /// What became of a header with a packet key.
+    /// Whether a header with a packet key was taken.
     Acknowledgement,
     /// A sub-type that this node does not know.
     Unknown(u8),

@@ -1,8 +1,8 @@
 //! Seeds of what a directory of keys says and is told.
 
 use strait_keying::directory::{Answer, Certificate, CertificateTerms, HEAD_LEN, Question, RevocationList};
-use strait_keying::sessionless::{EpochLength, KeyCard, key_name, text_name};
-use strait_keying::{Capabilities, PrivateKey, SIGNATURE_LEN};
+use strait_keying::sessionless::{KeyCard, key_name, text_name};
+use strait_keying::{PrivateKey, SIGNATURE_LEN};
 use strait_wire::sessionless::Name;
 
 use super::Seed;
@@ -10,12 +10,8 @@ use super::Seed;
 pub fn directory_seeds() -> Vec<Seed> {
     let (authority, own) = (PrivateKey::generate(&[9; 32]), PrivateKey::generate(&[3; 32]));
     let card = KeyCard {
-        name: "north".parse().unwrap(),
-        key: own.public(),
-        kem: None,
         valid: (1_767_225_600, 1_798_761_600),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
+        ..KeyCard::plain("north".parse().unwrap(), own.public())
     };
     let issue = |endpoint: Option<&str>, networks: &[&str]| {
         let terms = CertificateTerms {

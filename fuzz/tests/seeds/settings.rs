@@ -1,7 +1,7 @@
 //! Seeds of what two nodes are told to do: configurations, and messages of the control channel.
 
-use strait_keying::sessionless::{EpochLength, KEM_PUBLIC_LEN, KemPublic, KeyCard, MarkJournal, MarkTable};
-use strait_keying::{Capabilities, PrivateKey, PublicKey};
+use strait_keying::sessionless::{KEM_PUBLIC_LEN, KemPublic, KeyCard, MarkJournal, MarkTable};
+use strait_keying::{PrivateKey, PublicKey};
 
 use super::Seed;
 
@@ -55,12 +55,9 @@ pub fn control_message_seeds() -> Vec<Seed> {
 pub fn key_card_seeds() -> Vec<Seed> {
     let own = PrivateKey::generate(&[3; 32]);
     let of = |kem| KeyCard {
-        name: "north".parse().unwrap(),
-        key: own.public(),
         kem,
         valid: (1_767_225_600, 1_798_761_600),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
+        ..KeyCard::plain("north".parse().unwrap(), own.public())
     };
     let text = of(None).sign(&own);
     let with_kem = KemPublic::from_bytes(&[0; KEM_PUBLIC_LEN]).unwrap();

@@ -1,7 +1,6 @@
 use std::os::unix::fs::MetadataExt;
 
-use strait_keying::sessionless::EpochLength;
-use strait_keying::{Capabilities, PrivateKey};
+use strait_keying::PrivateKey;
 use strait_testbed::Workdir;
 
 use super::*;
@@ -10,14 +9,7 @@ const NOW: u64 = 1_800_000_000;
 
 fn card(seed: u8) -> String {
     let own = PrivateKey::generate(&[seed; 32]);
-    let card = KeyCard {
-        name: format!("node-{seed}").parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain(format!("node-{seed}").parse().unwrap(), own.public());
     card.sign(&own)
 }
 

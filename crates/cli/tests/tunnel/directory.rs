@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use strait_keying::PrivateKey;
 use strait_keying::directory::{Answer, Certificate, CertificateTerms, HEAD_LEN, Question, RevocationList};
-use strait_keying::sessionless::{EpochLength, KeyCard};
-use strait_keying::{Capabilities, PrivateKey};
-use strait_testbed::{DaemonProcess, Namespace, PORT, Site, WireLink, Workdir};
+use strait_keying::sessionless::KeyCard;
+use strait_testbed::{DaemonProcess, Namespace, Site, Workdir};
 use strait_testdata::skip::{Need, skip};
 
-use crate::pair::{PATIENCE, allowed, eventually, fast, program};
+use crate::pair::{PATIENCE, allowed, eventually, program, star};
 
 const DIRECTORY_PORT: u16 = 7707;
 const ETCD: &str = "http://127.0.0.1:2379";
@@ -53,20 +53,9 @@ struct Fleet {
 
 impl Fleet {
     fn new() -> Fleet {
-        let [centre, a, b] = ["centre", "site-a", "site-b"].map(|name| Namespace::create(name).unwrap());
-        let links = [
-            WireLink::join(&a, &centre, 1, fast()).unwrap(),
-            WireLink::join(&b, &centre, 2, fast()).unwrap(),
-        ];
         let dir = Workdir::create().unwrap();
-        let site = |host, number, address: IpAddr| {
-            Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
-        };
-        let sites = vec![
-            site(&centre, 9, links[0].b.v4.into()),
-            site(&a, 1, links[0].a.v4.into()),
-            site(&b, 2, links[1].a.v4.into()),
-        ];
+        let (centre, [a, b], links) = star(["centre", "site-a", "site-b"], &dir);
+        let sites = vec![centre, a, b];
         let servers = ["127.0.0.1".parse::<IpAddr>().unwrap(), links[0].b.v4.into(), links[1].b.v4.into()];
         let servers = servers.map(|address| SocketAddr::new(address, DIRECTORY_PORT).to_string()).to_vec();
         let authority = dir.path().join("ca");
@@ -228,14 +217,7 @@ impl Fleet {
 
 fn card_of(site: &Site) -> String {
     let own: PrivateKey = fs::read_to_string(site.key_file()).unwrap().parse().unwrap();
-    let card = KeyCard {
-        name: site.name().parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain(site.name().parse().unwrap(), own.public());
     card.sign(&own)
 }
 
@@ -336,14 +318,7 @@ fn liar(host: &Namespace, answers: Vec<Answer>) -> (String, std::thread::JoinHan
 
 fn stranger() -> (PrivateKey, Certificate) {
     let (foreign, own) = (PrivateKey::generate(&[8; 32]), PrivateKey::generate(&[7; 32]));
-    let card = KeyCard {
-        name: "stranger".parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain("stranger".parse().unwrap(), own.public());
     let terms = CertificateTerms {
         serial: 5,
         name: "stranger".parse().unwrap(),

@@ -1,7 +1,7 @@
 //! Attackers beside honest traffic: a stranger's flood, and a peer who makes the hub work for it. What others lose is
 //! counted in packets; `make bench BENCH="--only hostile"` has the figures.
 
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{SocketAddr, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use strait_testbed::{
 };
 use strait_wire::Protocol;
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, fast, program};
+use crate::pair::{Family, PATIENCE, Pair, allowed, star};
 
 /// Datagrams of honest traffic, one every 10 ms.
 const HONEST: u8 = 200;
@@ -103,18 +103,8 @@ struct Shared {
 
 impl Shared {
     fn up() -> Shared {
-        let [host, honest, hostile] =
-            ["hub", "honest", "hostile"].map(|name| Namespace::create(name).unwrap());
-        let links = [
-            WireLink::join(&honest, &host, 1, fast()).unwrap(),
-            WireLink::join(&hostile, &host, 2, fast()).unwrap(),
-        ];
         let dir = Workdir::create().unwrap();
-        let site = |host, number, address: IpAddr| {
-            Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
-        };
-        let sites = [site(&honest, 1, links[0].a.v4.into()), site(&hostile, 2, links[1].a.v4.into())];
-        let centre = site(&host, 9, links[0].b.v4.into());
+        let (centre, sites, links) = star(["hub", "honest", "hostile"], &dir);
         let config = centre.configure("strait", &[&sites[0], &sites[1]], Extra::default()).unwrap();
         let hub = centre.start(&config, "run").unwrap();
         let daemons = [0, 1].map(|which| {

@@ -4,9 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_testbed::{DaemonProcess, Extra, Namespace, PORT, Site, Transfer, WireLink, Workdir};
+use strait_testbed::{DaemonProcess, Extra, PORT, Site, Transfer, Workdir};
 
-use crate::pair::{PATIENCE, allowed, eventually, fast, program};
+use crate::pair::{PATIENCE, allowed, eventually, star};
 
 /// Two sites that have nothing in common but a hub, which is joined to both.
 struct Star {
@@ -19,17 +19,8 @@ struct Star {
 impl Star {
     /// With daemons everywhere and sessions between the hub and the sites.
     fn up(hub_node: &str) -> Star {
-        let [centre, a, b] = ["hub", "site-a", "site-b"].map(|name| Namespace::create(name).unwrap());
-        let links = [
-            WireLink::join(&a, &centre, 1, fast()).unwrap(),
-            WireLink::join(&b, &centre, 2, fast()).unwrap(),
-        ];
         let dir = Workdir::create().unwrap();
-        let site = |host, number, address: IpAddr| {
-            Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
-        };
-        let sites = [site(&a, 1, links[0].a.v4.into()), site(&b, 2, links[1].a.v4.into())];
-        let centre = site(&centre, 9, links[0].b.v4.into());
+        let (centre, sites, links) = star(["hub", "site-a", "site-b"], &dir);
         let config = centre
             .configure("strait", &[&sites[0], &sites[1]], Extra { node: hub_node, ..Extra::default() })
             .unwrap();

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strait_scheduler::Rate;
 pub(crate) use strait_testbed::outside::has;
-use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, Transfer, TwoHosts, Workdir, sandbox};
+use strait_testbed::{
+    DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, Transfer, TwoHosts, WireLink, Workdir, sandbox,
+};
 
 /// How long anything may take: hosts share processors with other tests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -35,6 +37,19 @@ pub(crate) fn program() -> &'static Path {
 /// A link fast enough not to matter.
 pub(crate) fn fast() -> LinkSpec {
     LinkSpec::thin(Rate::from_bits(200_000_000).unwrap())
+}
+
+/// A site in the centre, numbered 9, and two others, numbered 1 and 2, each with a link to it, with these names; no daemons yet. A link
+/// has the centre at its end `b`.
+pub(crate) fn star(names: [&str; 3], dir: &Workdir) -> (Site, [Site; 2], [WireLink; 2]) {
+    let [centre, a, b] = names.map(|name| Namespace::create(name).unwrap());
+    let links =
+        [WireLink::join(&a, &centre, 1, fast()).unwrap(), WireLink::join(&b, &centre, 2, fast()).unwrap()];
+    let site = |host, number, address: IpAddr| {
+        Site::create(program(), host, number, SocketAddr::new(address, PORT), dir.path()).unwrap()
+    };
+    let sites = [site(&a, 1, links[0].a.v4.into()), site(&b, 2, links[1].a.v4.into())];
+    (site(&centre, 9, links[0].b.v4.into()), sites, links)
 }
 
 impl Pair {

@@ -137,7 +137,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         Ok(())
     }
 
-    /// What became of a header of this node's at the peer.
+    /// Whether the peer took a header of this node's.
     pub(super) fn acknowledgement(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let acknowledgement = Acknowledgement::parse(payload).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };

@@ -12,8 +12,8 @@ use core::net::IpAddr;
 use ipnet::IpNet;
 use strait_wire::sessionless::Name;
 
-use super::fields::{self, BadFields};
 use crate::sessionless::{CardError, CardName, KeyCard, key_name, text_name};
+use crate::signed_fields::{self as fields, BadFields};
 use crate::{PrivateKey, PublicKey, base64};
 
 const PREFIX: &str = "strait-certificate ";
@@ -102,11 +102,7 @@ impl Certificate {
         fields::put(&mut bytes, NAME, terms.name.as_str().as_bytes());
         fields::put(&mut bytes, CARD, &card);
         fields::put(&mut bytes, NETWORKS, &networks_to_bytes(&terms.networks));
-        fields::put(
-            &mut bytes,
-            VALID,
-            [terms.valid.0.to_be_bytes(), terms.valid.1.to_be_bytes()].as_flattened(),
-        );
+        fields::put_validity(&mut bytes, VALID, terms.valid);
         if let Some(endpoint) = &terms.endpoint {
             fields::put(&mut bytes, ENDPOINT, endpoint.as_bytes());
         }
@@ -136,17 +132,12 @@ impl Certificate {
         let optional = |tag: u8| fields.get(usize::from(tag)).copied().flatten();
         let wrong = |tag: u8| CertificateError::Field(field_name(tag));
         let value = |tag: u8| optional(tag).ok_or(wrong(tag));
-        let (from, until) = value(VALID)?.split_first_chunk::<8>().ok_or(wrong(VALID))?;
-        let valid = (u64::from_be_bytes(*from), fields::number(until).ok_or(wrong(VALID))?);
-        if valid.0 > valid.1 {
-            return Err(wrong(VALID));
-        }
         let text = |tag| core::str::from_utf8(value(tag)?).map_err(|_| wrong(tag));
         let terms = CertificateTerms {
             serial: fields::number(value(SERIAL)?).ok_or(wrong(SERIAL))?,
             name: text(NAME)?.parse().map_err(|_| wrong(NAME))?,
             networks: networks_from_bytes(value(NETWORKS)?).ok_or(wrong(NETWORKS))?,
-            valid,
+            valid: fields::validity(value(VALID)?).ok_or(wrong(VALID))?,
             endpoint: optional(ENDPOINT)
                 .map(|endpoint| endpoint_from(endpoint).ok_or(wrong(ENDPOINT)))
                 .transpose()?,

@@ -4,8 +4,7 @@
 //! version u8 | number u64 | issued u64 | count u32 | serial u64 | .. | signature (64)
 //! ```
 
-use super::fields;
-use crate::{PrivateKey, PublicKey, SIGNATURE_LEN};
+use crate::{PrivateKey, PublicKey, SIGNATURE_LEN, signed_fields};
 
 const VERSION: u8 = 1;
 const LABEL: &[u8] = b"strait revocation list v1\0";
@@ -88,10 +87,11 @@ impl RevocationList {
         if bytes.len() > LIST_MAX {
             return Err(ListError::TooLong);
         }
-        let signed = fields::verified(bytes, LABEL, authority).ok_or(ListError::Signature)?;
+        let signed = signed_fields::verified(bytes, LABEL, authority).ok_or(ListError::Signature)?;
         let (head, rest) = signed.split_at_checked(FIXED).ok_or(ListError::Malformed)?;
-        let number =
-            |from: usize| head.get(from..from + 8).and_then(fields::number).ok_or(ListError::Malformed);
+        let number = |from: usize| {
+            head.get(from..from + 8).and_then(signed_fields::number).ok_or(ListError::Malformed)
+        };
         let (serials, more) = rest.as_chunks::<8>();
         let count: [u8; 4] =
             head.get(17..).and_then(|count| count.try_into().ok()).ok_or(ListError::Malformed)?;

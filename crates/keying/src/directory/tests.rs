@@ -4,8 +4,8 @@ use proptest::prelude::*;
 use strait_wire::sessionless::Name;
 
 use super::*;
-use crate::sessionless::{EpochLength, KemKey, KeyCard};
-use crate::{Capabilities, PrivateKey, SIGNATURE_LEN};
+use crate::sessionless::{KemKey, KeyCard};
+use crate::{PrivateKey, SIGNATURE_LEN};
 
 const NOW: u64 = 1_767_225_600;
 const YEAR: u64 = 365 * 86_400;
@@ -16,14 +16,8 @@ fn authority() -> PrivateKey {
 
 fn card(seed: u8) -> String {
     let own = PrivateKey::generate(&[seed; 32]);
-    let card = KeyCard {
-        name: "self".parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (NOW - 10, NOW + YEAR),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card =
+        KeyCard { valid: (NOW - 10, NOW + YEAR), ..KeyCard::plain("self".parse().unwrap(), own.public()) };
     card.sign(&own)
 }
 

@@ -14,6 +14,7 @@ use core::str::FromStr;
 use super::clock::{EpochLength, WallTime};
 use super::node_keys::{BadKemKey, KemPublic, key_name, text_name};
 use crate::message::MessageError;
+use crate::signed_fields::{self as fields, BadFields};
 use crate::{Capabilities, PrivateKey, PublicKey, SIGNATURE_LEN, base64};
 use strait_wire::sessionless::Name;
 
@@ -25,8 +26,6 @@ const CARD_MAX: usize = 4096;
 pub const CARD_TEXT_MAX: usize = PREFIX.len() + CARD_MAX.div_ceil(3) * 4;
 /// Most bytes of a name (RFC 1035 section 2.3.4: a label has at most 63).
 const NAME_MAX: usize = 63;
-/// Bytes in front of a field's value.
-const HEAD: usize = 3;
 
 const NAME: u8 = 1;
 const KEY: u8 = 2;
@@ -106,6 +105,19 @@ pub struct KeyCard {
 }
 
 impl KeyCard {
+    /// The card of a node with typical capabilities and no ML-KEM key, that is valid for ever.
+    #[must_use]
+    pub fn plain(name: CardName, key: PublicKey) -> KeyCard {
+        KeyCard {
+            name,
+            key,
+            kem: None,
+            valid: (0, u64::MAX),
+            epoch: EpochLength::default(),
+            capabilities: Capabilities::typical(),
+        }
+    }
+
     /// What is signed: this, then all of the card's bytes before the signature.
     pub const LABEL: &[u8] = b"strait key card v1\0";
 
@@ -119,20 +131,14 @@ impl KeyCard {
     #[must_use]
     pub fn to_bytes(&self, own: &PrivateKey) -> Vec<u8> {
         let mut bytes = vec![VERSION];
-        let mut field = |tag: u8, value: &[u8]| {
-            bytes.push(tag);
-            // No value comes near 64 KiB.
-            bytes.extend_from_slice(&u16::try_from(value.len()).unwrap_or(u16::MAX).to_be_bytes());
-            bytes.extend_from_slice(value);
-        };
-        field(NAME, self.name.0.as_bytes());
-        field(KEY, own.public().as_bytes());
+        fields::put(&mut bytes, NAME, self.name.0.as_bytes());
+        fields::put(&mut bytes, KEY, own.public().as_bytes());
         if let Some(kem) = &self.kem {
-            field(KEM, kem.as_bytes());
+            fields::put(&mut bytes, KEM, kem.as_bytes());
         }
-        field(VALID, [self.valid.0.to_be_bytes(), self.valid.1.to_be_bytes()].as_flattened());
-        field(EPOCH, &self.epoch.seconds().to_be_bytes());
-        field(CAPABILITIES, &self.capabilities.to_bytes());
+        fields::put_validity(&mut bytes, VALID, self.valid);
+        fields::put(&mut bytes, EPOCH, &self.epoch.seconds().to_be_bytes());
+        fields::put(&mut bytes, CAPABILITIES, &self.capabilities.to_bytes());
         let signature = own.sign(&[KeyCard::LABEL, &bytes].concat());
         bytes.extend_from_slice(&signature);
         bytes
@@ -169,41 +175,24 @@ impl KeyCard {
     pub fn from_bytes(bytes: &[u8]) -> Result<KeyCard, CardError> {
         let (signed, signature) =
             bytes.split_last_chunk::<SIGNATURE_LEN>().ok_or(CardError::Field("signature"))?;
-        let (version, mut rest) = signed.split_first().ok_or(CardError::Field("version"))?;
+        let (version, rest) = signed.split_first().ok_or(CardError::Field("version"))?;
         if *version != VERSION {
             return Err(CardError::Version(*version));
         }
-        let mut fields: [Option<&[u8]>; TAGS] = [None; TAGS];
-        while !rest.is_empty() {
-            let (&[tag, high, low], after) =
-                rest.split_first_chunk::<HEAD>().ok_or(CardError::Field("last field"))?;
-            let len = usize::from(u16::from_be_bytes([high, low]));
-            let (value, next) = after.split_at_checked(len).ok_or(CardError::Field("last field"))?;
-            if let Some(place) = fields.get_mut(usize::from(tag))
-                && place.replace(value).is_some()
-            {
-                return Err(CardError::Field(field_name(tag)));
-            }
-            rest = next;
-        }
-        let value = |tag: u8| {
-            fields.get(usize::from(tag)).copied().flatten().ok_or(CardError::Field(field_name(tag)))
-        };
+        let split = fields::split::<TAGS>(rest).map_err(|bad| match bad {
+            BadFields::Cut => CardError::Field("last field"),
+            BadFields::Twice(tag) => CardError::Field(field_name(tag)),
+        })?;
+        let optional = |tag: u8| split.get(usize::from(tag)).copied().flatten();
+        let value = |tag: u8| optional(tag).ok_or(CardError::Field(field_name(tag)));
         let wrong = |tag| move |_| CardError::Field(field_name(tag));
         let key = PublicKey::from_bytes(value(KEY)?.try_into().map_err(wrong(KEY))?);
         // What is not signed is not read any further.
         if !key.verifies(&[KeyCard::LABEL, signed].concat(), signature) {
             return Err(CardError::Signature);
         }
-        let kem = fields.get(usize::from(KEM)).copied().flatten().map(KemPublic::from_bytes).transpose();
-        let times: &[u8; 16] = value(VALID)?.try_into().map_err(wrong(VALID))?;
-        let ([from, until], _) = times.as_chunks::<8>() else {
-            return Err(CardError::Field(field_name(VALID)));
-        };
-        let valid = (u64::from_be_bytes(*from), u64::from_be_bytes(*until));
-        if valid.0 > valid.1 {
-            return Err(CardError::Field(field_name(VALID)));
-        }
+        let kem = optional(KEM).map(KemPublic::from_bytes).transpose();
+        let valid = fields::validity(value(VALID)?).ok_or(CardError::Field(field_name(VALID)))?;
         let seconds = u32::from_be_bytes(value(EPOCH)?.try_into().map_err(wrong(EPOCH))?);
         Ok(KeyCard {
             name: core::str::from_utf8(value(NAME)?).map_err(|_| CardError::Name)?.parse()?,

@@ -29,7 +29,7 @@ pub(super) enum MarkOf {
     Peer(PublicKey),
 }
 
-/// What became of marks.
+/// Marks that are on disk, and those that could not be written.
 #[derive(Debug)]
 pub(super) enum MarkEvent {
     /// It is on disk.
@@ -84,7 +84,7 @@ impl Marks {
         self.table.of(key)
     }
 
-    /// Has a mark written. What became of it says [`Marks::next`].
+    /// Has a mark written. [`Marks::next`] says whether it is on disk.
     pub(super) fn persist(&mut self, which: MarkOf, mark: u64) {
         let key = match which {
             MarkOf::Sender => self.table.node(),
@@ -95,7 +95,7 @@ impl Marks {
         self.send();
     }
 
-    /// What became of marks. To be called again when another future was quicker.
+    /// Marks that are on disk, and those that could not be written. To be called again when another future was quicker.
     pub(super) async fn next(&mut self) -> MarkEvent {
         loop {
             if let Some(event) = self.events.pop_front() {

@@ -31,7 +31,7 @@ impl SessionlessKeys {
         }
     }
 
-    /// What became of marks.
+    /// Marks that are on disk, and those that could not be written.
     pub(super) async fn next(&mut self) -> MarkEvent {
         match &mut self.marks {
             Some(marks) => marks.next().await,

@@ -24,7 +24,7 @@ impl Transmitter {
         }
     }
 
-    /// Tells the peer what became of its header, where it is or at `elsewhere`, for a peer whose place is not known. An association that
+    /// Tells the peer whether its header was taken, where it is or at `elsewhere`, for a peer whose place is not known. An association that
     /// is new has its header in front of this.
     pub(in crate::outbound) fn acknowledge(
         &mut self,

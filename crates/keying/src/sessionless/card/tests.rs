@@ -5,12 +5,8 @@ use crate::sessionless::KemKey;
 
 fn card(own: &PrivateKey) -> KeyCard {
     KeyCard {
-        name: "north-gate.1".parse().unwrap(),
-        key: own.public(),
-        kem: None,
         valid: (1_767_225_600, 1_798_761_600),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
+        ..KeyCard::plain("north-gate.1".parse().unwrap(), own.public())
     }
 }
 

@@ -146,7 +146,7 @@ impl Ends {
         (0..runs).map(run).collect::<io::Result<_>>().map_err(Error::doing("send pings"))
     }
 
-    /// There and back.
+    /// The round trip.
     fn round_trip(&self) -> io::Result<()> {
         let mut datagram = [0; 2 * DATA];
         self.near.send_to(&[7; DATA], self.to)?;

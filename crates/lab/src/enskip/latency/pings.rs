@@ -7,10 +7,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use strait_clock::{Random, Time};
+use strait_keying::PrivateKey;
 use strait_keying::sessionless::{
     CardError, EpochLength, KemKey, KeyCard, NodeKeys, Now, PacketKeyLimits, WallTime, key_name,
 };
-use strait_keying::{Capabilities, PrivateKey};
 use strait_testbed::Workdir;
 use strait_wire::Protocol;
 
@@ -84,12 +84,9 @@ impl PingRoom {
 pub(super) fn card(own: &NodeKeys, now: Now) -> Result<KeyCard, CardError> {
     let seconds = now.wall.unix_seconds();
     Ok(KeyCard {
-        name: "a-host".parse()?,
-        key: own.identity.public(),
         kem: own.kem.as_ref().map(|kem| kem.public().clone()),
         valid: (seconds - 86_400, seconds + 365 * 86_400),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
+        ..KeyCard::plain("a-host".parse()?, own.identity.public())
     })
 }
 
@@ -189,7 +186,7 @@ impl PingPair {
         Ok(RoundTrip { took, waited })
     }
 
-    /// There and back.
+    /// The round trip.
     fn encrypted(&mut self) -> io::Result<Vec<u8>> {
         let (now, [near, far]) = (self.now, &mut self.ends);
         near.send(now, Protocol::IPIP, &self.payload)?;

@@ -7,7 +7,7 @@ fn key(number: u8) -> PublicKey {
     PublicKey::from_bytes([number; 32])
 }
 
-/// What became of `count` marks.
+/// How it went with `count` marks.
 fn events(marks: &mut Marks, count: usize) -> Vec<(MarkOf, u64)> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let found = runtime.block_on(async {

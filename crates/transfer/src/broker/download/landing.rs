@@ -5,7 +5,7 @@ use std::thread;
 
 use super::batch::SMALL;
 use super::part::{ahead, feed};
-use super::spool::SpooledPart;
+use super::spool::{SpooledPart, TransferClaim};
 use super::{FetchError, FetchEvent, Visit};
 use crate::arrival::{ArrivalDecision, ArrivalPlace};
 use crate::broker::client::{BrokerError, WantedPart};
@@ -32,9 +32,15 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
     pub(super) fn take_transfers(&mut self, batch: &[Letter]) -> Result<(), FetchError> {
         let letters: Vec<&Letter> = batch.iter().collect();
         let mut opened = Vec::new();
+        // Until what has landed is remembered.
+        let mut claims = Vec::new();
         self.small_parts(&letters, ObjectPart::Manifest, |visit, letter, sealed| {
             match visit.opened(letter, &sealed) {
-                Ok(manifest) => opened.push((letter.clone(), manifest)),
+                Ok(manifest) => {
+                    if visit.claim(letter, &mut claims)? {
+                        opened.push((letter.clone(), manifest));
+                    }
+                }
                 Err(reason) => visit.failed(letter, reason),
             }
             Ok(())
@@ -51,6 +57,19 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
         self.remember(&answered)?;
         landed?;
         self.answer(answered)
+    }
+
+    /// Claims a transfer for this process; false where another has it.
+    fn claim(&mut self, letter: &Letter, claims: &mut Vec<TransferClaim>) -> Result<bool, FetchError> {
+        let Some(spool) = self.with.spool.as_ref().filter(|_| !self.with.dry_run) else { return Ok(true) };
+        match spool.claim(letter).map_err(BrokerError::Local)? {
+            Some(claim) => claims.push(claim),
+            None => {
+                self.left(letter, "another command fetches it");
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The manifest of a letter, if it is what the letter says.
@@ -125,15 +144,8 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
 
     /// Lands a transfer whose contents come as they are opened, and in the spool for the next visit.
     fn land_large(&mut self, one: Opened, answered: &mut Vec<Answered>) -> Result<(), FetchError> {
-        let spool = self.with.spool.as_ref().map(|spool| spool.part(&one.letter));
-        // Two that land the same files at once would keep each other from it.
-        if let Some(Err(error)) = &spool
-            && error.kind() == io::ErrorKind::WouldBlock
-        {
-            self.left(&one.letter, "another command fetches it");
-            return Ok(());
-        }
         // Without the file it goes, too; only a cut download begins anew.
+        let spool = self.with.spool.as_ref().map(|spool| spool.part(&one.letter));
         let mut spool = spool.and_then(Result::ok).flatten();
         let held = spool.as_ref().map_or(0, SpooledPart::len);
         self.begun(&one, held);

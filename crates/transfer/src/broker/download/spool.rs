@@ -5,7 +5,7 @@
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -19,6 +19,8 @@ use crate::transfer_id::hex;
 const FOLDER: &str = "incoming";
 /// What a file's name ends in.
 const ENDING: &str = ".part";
+/// What the name of a claim ends in.
+const CLAIM_ENDING: &str = ".claim";
 /// Contents that are worth a file: what is shorter comes again in 3 s at 10 Mbit/s.
 pub const SPOOL_MIN: u64 = 4 << 20;
 /// How long a file stays that nothing was written to: as long as unfinished files of folders.
@@ -39,10 +41,35 @@ impl IncomingSpool {
         Ok(IncomingSpool(path))
     }
 
-    /// The file for the contents of a letter. None where they are short, or where the disk has no room for them.
+    /// Keeps other processes of this node from fetching the same, for as long as the claim is there: two that land the same files at
+    /// once would keep each other from it. None while another process has it.
     ///
     /// # Errors
-    /// As the system's; `WouldBlock` while another process fetches the same.
+    /// As the system's.
+    pub fn claim(&self, letter: &Letter) -> io::Result<Option<TransferClaim>> {
+        let Letter { object, .. } = letter;
+        let path = self.0.join(format!("{}-{}{CLAIM_ENDING}", hex(object.sender.as_bytes()), object.id));
+        loop {
+            let file = open_own(&path)?;
+            match file.try_lock() {
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(error),
+                Ok(()) => {}
+            }
+            // Whose claim it was may have removed the file between the opening and the lock.
+            let named = fs::symlink_metadata(&path).ok();
+            let held = file.metadata()?;
+            if named.is_some_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
+                return Ok(Some(TransferClaim { path, _file: file }));
+            }
+        }
+    }
+
+    /// The file for the contents of a letter, which this process has [claimed](Self::claim). None where they are short, or where the disk
+    /// has no room for them.
+    ///
+    /// # Errors
+    /// As the system's.
     pub fn part(&self, letter: &Letter) -> io::Result<Option<SpooledPart>> {
         if letter.contents <= SPOOL_MIN {
             return Ok(None);
@@ -50,14 +77,7 @@ impl IncomingSpool {
         let sender = hex(letter.object.sender.as_bytes());
         let Letter { object, made, contents, .. } = letter;
         let path = self.0.join(format!("{sender}-{}-{made}-{contents}{ENDING}", object.id));
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        let file = options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(&path)?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(io::ErrorKind::WouldBlock.into()),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Ok(()) => {}
-        }
+        let file = open_own(&path)?;
         let len = file.metadata()?.len();
         let part = SpooledPart { file, path, len };
         if len <= *contents && contents - len <= room_in(&self.0)? {
@@ -76,11 +96,34 @@ impl IncomingSpool {
             let entry = entry?;
             let old = entry.metadata().and_then(|found| found.modified());
             let old = old.is_ok_and(|at| now.duration_since(at).is_ok_and(|age| age > AGE));
-            if old && entry.file_name().as_encoded_bytes().ends_with(ENDING.as_bytes()) {
+            let name = entry.file_name();
+            let endings = [ENDING, CLAIM_ENDING];
+            if old && endings.iter().any(|ending| name.as_encoded_bytes().ends_with(ending.as_bytes())) {
                 fs::remove_file(entry.path())?;
             }
         }
         Ok(())
+    }
+}
+
+/// Opens a file of this folder, and makes it where it lacks.
+fn open_own(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed()).open(path)
+}
+
+/// The right of one process to fetch a transfer; it ends with this, and with the process.
+#[derive(Debug)]
+pub struct TransferClaim {
+    path: PathBuf,
+    _file: File,
+}
+
+impl Drop for TransferClaim {
+    fn drop(&mut self) {
+        // What cannot be removed now is tidied later; it is no claim without the lock.
+        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -1,6 +1,6 @@
+use strait_keying::PrivateKey;
 use strait_keying::directory::{CertificateTerms, RevocationList};
-use strait_keying::sessionless::{EpochLength, KeyCard};
-use strait_keying::{Capabilities, PrivateKey};
+use strait_keying::sessionless::KeyCard;
 
 use super::*;
 
@@ -16,14 +16,7 @@ fn key(node: u8) -> PublicKey {
 
 fn certificate(serial: u64, node: u8) -> Answer {
     let own = PrivateKey::generate(&[node; 32]);
-    let card = KeyCard {
-        name: "self".parse().unwrap(),
-        key: own.public(),
-        kem: None,
-        valid: (0, u64::MAX),
-        epoch: EpochLength::default(),
-        capabilities: Capabilities::typical(),
-    };
+    let card = KeyCard::plain("self".parse().unwrap(), own.public());
     let terms = CertificateTerms {
         serial,
         name: format!("n{node}").parse().unwrap(),

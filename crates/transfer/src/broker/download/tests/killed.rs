@@ -110,3 +110,26 @@ fn a_download_that_is_cut_again_and_again_comes_to_its_end_and_takes_no_byte_twi
     a.visit(&broker).1.unwrap();
     assert!(broker.change(|state| state.objects.is_empty()));
 }
+
+#[test]
+fn two_visits_at_once_do_not_keep_each_other_from_landing() {
+    for len in [1000, 300_000, LARGE] {
+        let (_scratch, a, b, broker, file) = setting(len);
+        a.put(&broker, &[&b], &[&file]);
+        let place = b.place();
+        // The first has landed the files, and has not remembered them yet.
+        let between = RefCell::new(None);
+        let second = || {
+            *between.borrow_mut() = Some(b.visit(&broker));
+            Ok(())
+        };
+        let permit = |_: &Manifest| ArrivalPermission::Take(place.clone());
+        let (said, first) = b.visit_with(&broker, &permit, false, &second);
+        let (left, second) = between.into_inner().unwrap();
+        assert_eq!(left.left, ["another command fetches it"], "{left:?}");
+        assert_eq!((second.unwrap().received, first.unwrap().received), (0, 1));
+        assert_eq!(said.received[0].outcome, DeliveryOutcome::Whole);
+        assert!(fs::read(b.inbox.join("data")).unwrap() == noise(len));
+        assert_eq!((b.names(), b.spooled()), (vec!["data".to_owned()], vec![]));
+    }
+}
