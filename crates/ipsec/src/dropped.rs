@@ -29,6 +29,8 @@ reasons! {
     MalformedOffload = "malformed-offload",
     /// From the host: no peer has this destination address.
     NoPeer = "no-peer",
+    /// From the host: the peer with this address is being looked up, and the queue for it is full.
+    NoPeerYet = "no-peer-queue-full",
     /// From the host: the peer has no security association yet and its queue is full.
     NoSa = "no-sa-queue-full",
     /// From the host: the peer's endpoint is not known.

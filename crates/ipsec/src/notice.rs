@@ -1,6 +1,6 @@
 //! What the packet path reports to the key manager.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use strait_compress::Decision;
 use strait_scheduler::Occupation;
@@ -13,6 +13,9 @@ use crate::PeerId;
 /// Something that the packet path cannot decide alone. Each is sent once per cause, not per packet.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Notice {
+    /// A packet to this address waits, and no peer has it: it is to be looked up, and [`crate::outbound::Order::NoPeer`] is to say when
+    /// that is over.
+    NeedsPeer(IpAddr),
     /// A packet for this peer waits and there is no security association to send it with.
     NeedsSa(PeerId),
     /// The first authentic packet arrived on this inbound SA: the peer uses it.

@@ -1,9 +1,10 @@
 //! Orders to sender and receiver: a change each, made between two packets. The receiver also gives the sender orders,
 //! so neither of them owns this file.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
+use strait_clock::Time;
 use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::condition::Condition;
@@ -28,6 +29,9 @@ pub enum SenderOrder {
     RemovePeer(PeerId),
     /// Who owns which inner addresses.
     Policies(Arc<Policies>),
+    /// The look-up of the peer with this address, which [`crate::Notice::NeedsPeer`] asked for, is over. Packets that still wait for it
+    /// are dropped; until then, further ones are dropped without asking again.
+    NoPeer(IpAddr, Time),
     /// What may be compressed.
     Rules(Arc<RuleSet>),
     /// Datagrams to the peer go to its [latest endpoint](crate::PeerCounters::endpoint). The sender looks there before it sends

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 1. read           a packet or a super-packet from the TUN device                 node: outward.rs
-//! 2. select         the peer of its address, the rule that covers its flow         outbound.rs (policy.rs, rules.rs)
+//! 2. select         the peer of its address, the rule that covers its flow         outbound.rs (policy.rs, rules.rs, unknown.rs)
 //! 3. queue          while the link has no room, or there is no key yet             gatherer.rs, queue.rs
 //! 4. gather         packets of one group that wait become one unit                 gatherer.rs, unit_size.rs, plain.rs
 //! 5. compress       the unit becomes one block, if that makes it smaller           compressor.rs, job.rs
@@ -43,6 +43,7 @@ mod streams;
 mod train;
 mod transmitter;
 mod unit_size;
+mod unknown;
 mod waiting;
 
 use std::collections::BTreeMap;
@@ -76,6 +77,7 @@ use scheduler::LinkScheduler;
 use straight::Straight;
 pub use train::{Train, Via};
 use transmitter::Transmitter;
+use unknown::{Kept, UnknownDestinations};
 use waiting::Waiting;
 
 /// What is no IP packet.
@@ -92,6 +94,8 @@ pub struct Outbound {
     link_mtu: u16,
     /// Fragments for transport-mode associations; without memory of its own until there are any.
     inner: Reassembly,
+    /// Packets to addresses whose peer is looked up.
+    unknown: UnknownDestinations,
     scheduler: LinkScheduler,
     stages: TxStages,
     counters: Arc<Counters>,
@@ -127,6 +131,7 @@ impl Outbound {
             selected: None,
             link_mtu,
             inner: Reassembly::new(),
+            unknown: UnknownDestinations::default(),
             scheduler: LinkScheduler::default(),
             stages,
             counters,
@@ -165,7 +170,13 @@ impl Outbound {
     ) -> Result<(), Lost> {
         let packet = SuperPacket::new(bytes, offload).map_err(|_| MALFORMED)?;
         let lost = |reason| Lost { reason, packets: packet.count() as u64 };
-        let peer = self.select(&packet).map_err(lost)?;
+        let peer = match self.select(&packet) {
+            Ok(peer) => peer,
+            Err(Reason::NoPeer) if self.policies.seeks(packet.ip().dst()) => {
+                return self.await_peer(&packet, (bytes, offload), now, outlet).map_err(lost);
+            }
+            Err(reason) => return Err(lost(reason)),
+        };
         self.flush(Some(peer), now, outlet);
         self.stages.transmitter.departure.begin_train(peer);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
@@ -202,6 +213,39 @@ impl Outbound {
         Ok(peer)
     }
 
+    /// Keeps a packet whose peer is not known yet, and has it looked up.
+    fn await_peer(
+        &mut self,
+        packet: &SuperPacket<'_>,
+        (bytes, offload): (&[u8], &vnet::Header),
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) -> Result<(), Reason> {
+        let to = packet.ip().dst();
+        match self.unknown.keep(to, offload, bytes, packet.count() as u64, now) {
+            Kept::First => outlet.notice(Notice::NeedsPeer(to)),
+            Kept::Waits => {}
+            Kept::Refused => return Err(Reason::NoPeer),
+            Kept::Full => return Err(Reason::NoPeerYet),
+        }
+        Ok(())
+    }
+
+    /// Other peers have addresses: packets that waited for one of them go there.
+    fn obey_policies(&mut self, policies: Arc<Policies>, now: Time, outlet: &mut impl Outlet) {
+        (self.policies, self.selected) = (policies, None);
+        let policies = &self.policies;
+        for unsent in self.unknown.take(|to| policies.owner(to).is_some()) {
+            self.packet(&unsent.bytes, &unsent.offload, now, outlet);
+        }
+    }
+
+    /// The look-up of the peer with an address is over: what still waits for it is lost.
+    fn no_peer(&mut self, to: IpAddr, until: Time, now: Time) {
+        let lost = self.unknown.refuse(to, until, now);
+        self.counters.drops.count(Reason::NoPeer, lost);
+    }
+
     /// Gathers what the link has room for, so that the engines begin; where they have enough, this thread does its part.
     fn share_out(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.flush(None, now, outlet);
@@ -215,6 +259,8 @@ impl Outbound {
     /// [`Outbound::poll_timeout`].
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
         self.flush(None, now, outlet);
+        let late = self.unknown.expire(now);
+        self.counters.drops.count(Reason::NoPeer, late);
         self.stages.transmitter.departure.send_answers(now, outlet);
         self.send_reports(now, outlet);
         self.go_round(now, outlet);
@@ -267,7 +313,8 @@ impl Outbound {
         let answers = self.stages.transmitter.departure.answers_at();
         let room = at.chain(answers).min().map(|at| Deadline { at, why: "the link has room" });
         let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.reporting.due());
-        Deadline::earliest(room, reports.min().map(|at| Deadline { at, why: "a delivery report" }))
+        let reports = reports.min().map(|at| Deadline { at, why: "a delivery report" });
+        Deadline::earliest(Deadline::earliest(room, reports), self.unknown.deadline())
     }
 
     /// Sends the delivery reports that are due.

@@ -24,6 +24,7 @@ pub struct Policies {
     v6: PrefixMap<Ipv6Net, PeerId>,
     named_v4: PrefixSet<Ipv4Net>,
     named_v6: PrefixSet<Ipv6Net>,
+    sought: Vec<IpNet>,
     local: Vec<IpAddr>,
 }
 
@@ -64,6 +65,19 @@ impl Policies {
         };
     }
 
+    /// Peers with addresses in this network are looked up when they are needed.
+    pub fn seek(&mut self, network: IpNet) {
+        self.sought.push(network.trunc());
+    }
+
+    /// Whether the peer with this address, which none has, may be looked up.
+    #[must_use]
+    pub fn seeks(&self, address: IpAddr) -> bool {
+        !self.is_local(address)
+            && !address.is_multicast()
+            && self.sought.iter().any(|network| network.contains(&address))
+    }
+
     /// Whether this address is the node's own.
     #[must_use]
     pub fn is_local(&self, address: IpAddr) -> bool {
@@ -91,7 +105,8 @@ impl Policies {
         match self.longest_match(address).filter(|(len, _)| *len > 1) {
             Some((len, _)) if named.is_some_and(|named| named > len) => true,
             Some((_, site)) => site != peer && forwarding == Forwarding::Between,
-            None => named.is_some(),
+            // A peer that is not known yet is a site, too.
+            None => named.is_some() || forwarding == Forwarding::Between && self.seeks(address),
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::{IvMode, PeerCounters, PeerId, inbound, outbound};
 use strait_wire::Spi;
+use strait_wire::sessionless::Name;
 
 use crate::{ControlEvent, MarkOwner};
 
@@ -17,6 +18,9 @@ pub enum Action {
     In(inbound::Order),
     /// Look up this `host:port` and answer with [`Control::resolved`](crate::Control::resolved).
     Resolve(PeerId, String),
+    /// Look up the certificate of a node that is no peer, make it one if that is good, and answer with
+    /// [`Control::looked_up`](crate::Control::looked_up); only after [`Control::look_up_strangers`](crate::Control::look_up_strangers).
+    LookUp(Name),
     /// A node that the configuration does not list is there: it may open streams, until
     /// [`Control::remove_peer`](crate::Control::remove_peer).
     Unlisted(PeerId, Arc<PeerCounters>),

@@ -28,10 +28,12 @@ use std::sync::Arc;
 use strait_clock::{Deadline, Time};
 use strait_ipsec::{Notice, PeerId, inbound};
 use strait_scheduler::LinkRate;
+use strait_wire::sessionless::Name;
 use strait_wire::tos::Ecn;
 use strait_wire::{Spi, Tos};
 
 use crate::channel::Channels;
+use crate::directory::LookUpEnd;
 use crate::tls::AllowList;
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
 pub use sessionless::{
@@ -236,11 +238,34 @@ impl Control {
     /// [`Action::Unlisted`] tells. With 0, those that are there go.
     pub fn take_unlisted(&mut self, most: usize, now: Time) {
         self.sessions.unlisted.take_at_most(most);
-        self.sessions.peers.allow_any(most > 0);
+        self.sessions.peers.allow_any(most > 0 || self.sessions.context.looks_up);
         if most == 0 {
             let all: Vec<PeerId> =
                 self.sessions.peers.ids().filter(|id| unlisted::is_unlisted(*id)).collect();
             all.into_iter().for_each(|id| self.remove_peer(id, now));
+        }
+    }
+
+    /// Has the certificates of nodes that are no peers looked up from now on, once they have shown what costs them something: a handshake
+    /// waits for [`Control::looked_up`], and so do packets under a header.
+    pub fn look_up_strangers(&mut self) {
+        self.sessions.context.looks_up = true;
+        self.sessions.peers.allow_any(true);
+    }
+
+    /// Takes how the look-up ended that [`Action::LookUp`] asked for. A good certificate has made a peer before this is called.
+    pub fn looked_up(&mut self, name: Name, end: LookUpEnd, now: Time) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.looked_up(name, end, now);
+        }
+        self.handshakes.certificate_answer(&mut self.sessions, name, now);
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Forgets which senders are not known: something newer was heard of certificates.
+    pub fn forget_unknown(&mut self) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.forget_unknown();
         }
     }
 
@@ -280,7 +305,8 @@ impl Control {
             Notice::Reported(id, condition) => {
                 self.with_peer(id, now, |peer, context| peer.reported(condition, context));
             }
-            Notice::InnerMtu(..)
+            Notice::NeedsPeer(_)
+            | Notice::InnerMtu(..)
             | Notice::Explained(_)
             | Notice::Decided(_)
             | Notice::Acknowledged(..)

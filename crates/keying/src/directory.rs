@@ -8,9 +8,13 @@
 //! revocation    serial numbers that are no longer good, numbered         revocation.rs
 //! trust         what is believed at which time, and why not               trust.rs
 //! message       what is asked and answered                                message.rs
+//! index         certificates by what they are asked for by             index.rs
+//! look-ups      which are under way, and what is known not to be there   look_ups.rs
 //! ```
 
 mod certificate;
+mod index;
+mod look_ups;
 mod message;
 mod revocation;
 mod trust;
@@ -19,6 +23,8 @@ pub use certificate::{
     CERTIFICATE_MAX, CERTIFICATE_TEXT_MAX, Certificate, CertificateError, CertificateTerms, ENDPOINT_MAX,
     NETWORKS_MAX,
 };
+pub use index::{CertificateIndex, address_of};
+pub use look_ups::{Asked, Asker, LookUpCounts, LookUpEnd, LookUps};
 pub use message::{
     ANSWER_MAX, Answer, BadMessage, HEAD_LEN, KIND_WATCH, NAMES_LEN_MAX, QUESTION_MAX, Question, REFUSAL_MAX,
 };

@@ -44,7 +44,7 @@ use zeroize::Zeroizing;
 
 pub use broker::{BrokerAccess, BrokerBucket, BrokerSection, BrokerStore};
 pub use diagnostic::Diagnostic;
-pub use directory::{DirectoryKeying, DirectorySection};
+pub use directory::{DirectoryCertificates, DirectoryKeying, DirectorySection};
 pub use folder::FolderSection;
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;

@@ -51,6 +51,8 @@ use strait_clock::Time;
 use strait_crypto::Ranking;
 use strait_ipsec::{Counters, Explanation, Notice, Reason, RuleSet, inbound, outbound};
 use strait_keying::Control;
+use strait_keying::directory::Asker;
+use strait_wire::sessionless::Name;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 
@@ -352,6 +354,7 @@ impl Daemon {
         self.look_outside();
         self.act();
         self.announce_policies();
+        self.begin_look_ups();
         for warning in self.config.warnings(&self.path) {
             tracing::warn!("DANGER: {warning}");
         }
@@ -391,6 +394,9 @@ impl Daemon {
                 }
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
+                ToControl::Notice(Notice::NeedsPeer(to)) => {
+                    self.look_up_certificate(Name::address(to), Asker::Own);
+                }
                 ToControl::Notice(notice) => {
                     tracing::debug!(?notice, "notice");
                     if let Some(notice) = self.manual.notice(notice, now) {
@@ -470,6 +476,7 @@ impl Daemon {
         }
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
+        self.end_look_ups();
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -481,7 +488,8 @@ impl Daemon {
         let session = self.control.poll_timeout().map_or(Time::MAX, |deadline| deadline.at);
         let manual = self.manual.poll_timeout().unwrap_or(Time::MAX);
         let streams = self.streams.poll_timeout().unwrap_or(Time::MAX);
-        session.min(manual).min(self.shown_by).min(self.paths.poll_timeout()).min(streams)
+        let look_ups = self.directory.as_ref().and_then(DirectoryPeers::poll_timeout).unwrap_or(Time::MAX);
+        session.min(manual).min(look_ups).min(self.shown_by).min(self.paths.poll_timeout()).min(streams)
     }
 
     /// The threads end when their order channels close; then the network is taken down.

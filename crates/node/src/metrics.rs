@@ -27,6 +27,7 @@ pub fn text(report: &DaemonReport) -> String {
         rules(report),
         codecs(report),
         sessionless(report),
+        directory(report),
     ];
     exposition(all.into_iter().flatten())
 }
@@ -152,6 +153,67 @@ fn sessionless(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Look-ups in these caches that found nothing.",
             caches(&|cache| cache.misses),
+        ),
+    ]
+}
+
+/// Certificates that are looked up.
+fn directory(report: &DaemonReport) -> Vec<MetricFamily> {
+    let Some(told) = &report.directory else { return Vec::new() };
+    let Some(look_ups) = &told.look_ups else { return Vec::new() };
+    let ends = look_ups.ends.iter().map(|one| (vec![("end", one.end.clone())], number(one.count)));
+    let caches = |value: &dyn Fn(&CacheReport) -> u64| -> Vec<(Labels, f64)> {
+        let one = |cache: &CacheReport| (vec![("cache", cache.cache.clone())], number(value(cache)));
+        told.caches.iter().map(one).collect()
+    };
+    vec![
+        (
+            "directory_look_ups_total",
+            "counter",
+            "Look-ups of certificates, by how they ended.",
+            ends.collect(),
+        ),
+        (
+            "directory_look_ups_under_way",
+            "gauge",
+            "Look-ups of certificates under way.",
+            vec![(Vec::new(), number(look_ups.under_way as u64))],
+        ),
+        (
+            "directory_look_up_seconds_total",
+            "counter",
+            "What answered look-ups took together.",
+            vec![(Vec::new(), look_ups.seconds)],
+        ),
+        (
+            "directory_longest_look_up_seconds",
+            "gauge",
+            "What the longest look-up took.",
+            vec![(Vec::new(), look_ups.longest_seconds)],
+        ),
+        (
+            "directory_cache_entries",
+            "gauge",
+            "Peers, certificates on disk and unknown names that are kept.",
+            caches(&|cache| cache.entries as u64),
+        ),
+        (
+            "directory_cache_hits_total",
+            "counter",
+            "Look-ups in these caches that found something.",
+            caches(&|cache| cache.hits),
+        ),
+        (
+            "directory_cache_misses_total",
+            "counter",
+            "Look-ups in these caches that found nothing.",
+            caches(&|cache| cache.misses),
+        ),
+        (
+            "directory_cache_evicted_total",
+            "counter",
+            "Entries of these caches that made room for others.",
+            caches(&|cache| cache.evicted),
         ),
     ]
 }

@@ -483,7 +483,7 @@ impl SimNode {
                 // The disk is quick.
                 Action::PersistMark(owner, mark) => self.control.mark_persisted(owner, mark, now),
                 // The settings are against both.
-                Action::DangerKey(_) | Action::Unlisted(..) => {}
+                Action::DangerKey(_) | Action::Unlisted(..) | Action::LookUp(_) => {}
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Peers by certificates: three nodes whose files name no peer, a directory, and a real etcd behind it.
 
+mod demand;
+
 use std::fs::{self, File};
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -16,17 +18,24 @@ use crate::pair::{PATIENCE, allowed, eventually, program, star};
 
 const DIRECTORY_PORT: u16 = 7707;
 const ETCD: &str = "http://127.0.0.1:2379";
+/// A directory without etcd.
+const ALONE: &str = "alone";
 
-/// Whether this can be run here.
+/// Whether this can be run here, with a real etcd.
 fn can_run() -> bool {
+    let etcd = Command::new("etcd").arg("--version").output().is_ok_and(|output| output.status.success());
+    can_run_alone() && (etcd || skip(Need::Programs, "no etcd"))
+}
+
+/// The same without one.
+fn can_run_alone() -> bool {
     let directory = program().with_file_name("strait-directory");
     assert!(
         directory.exists(),
         "no {}: run `cargo build --package strait-directory` first",
         directory.display()
     );
-    let etcd = Command::new("etcd").arg("--version").output().is_ok_and(|output| output.status.success());
-    allowed() && (etcd || skip(Need::Programs, "no etcd"))
+    allowed()
 }
 
 /// A process that is killed when its owner goes.
@@ -53,13 +62,27 @@ struct Fleet {
 
 impl Fleet {
     fn new() -> Fleet {
+        let mut fleet = Fleet::without_directory();
+        fleet.start_etcd();
+        fleet.start_directory("");
+        fleet
+    }
+
+    /// The same where the directory has its own store only.
+    fn alone() -> Fleet {
+        let mut fleet = Fleet::without_directory();
+        fleet.start_directory(ALONE);
+        fleet
+    }
+
+    fn without_directory() -> Fleet {
         let dir = Workdir::create().unwrap();
         let (centre, [a, b], links) = star(["centre", "site-a", "site-b"], &dir);
         let sites = vec![centre, a, b];
         let servers = ["127.0.0.1".parse::<IpAddr>().unwrap(), links[0].b.v4.into(), links[1].b.v4.into()];
         let servers = servers.map(|address| SocketAddr::new(address, DIRECTORY_PORT).to_string()).to_vec();
         let authority = dir.path().join("ca");
-        let mut fleet = Fleet {
+        let fleet = Fleet {
             daemons: vec![None, None, None],
             directory: None,
             etcd: None,
@@ -69,8 +92,6 @@ impl Fleet {
             dir,
         };
         fleet.strait(&["authority", "init", fleet.authority.to_str().unwrap()]);
-        fleet.start_etcd();
-        fleet.start_directory("");
         fleet
     }
 
@@ -98,12 +119,18 @@ impl Fleet {
         self.etcd = Some(Running(child.unwrap()));
     }
 
+    /// Starts the directory, over etcd and with `more` in its file, or [`ALONE`].
     fn start_directory(&mut self, more: &str) {
         let config = self.dir.path().join("directory.toml");
         let authority = fs::read_to_string(self.authority.join("authority.pub")).unwrap();
+        let (etcd, more) = if more == ALONE {
+            (String::new(), "")
+        } else {
+            (format!("[etcd]\nurls = [\"{ETCD}\"]\n"), more)
+        };
         let text = format!(
             "[directory]\nlisten = \"0.0.0.0:{DIRECTORY_PORT}\"\nauthority = \"{}\"\nstore = \"directory.redb\"\n\
-             [etcd]\nurls = [\"{ETCD}\"]\n{more}",
+             {etcd}{more}",
             authority.trim()
         );
         fs::write(&config, text).unwrap();

@@ -21,15 +21,14 @@ impl Outbound {
         match order {
             Order::AddPeer(spec) => self.add(*spec),
             Order::RemovePeer(peer) => self.remove(peer),
-            Order::Policies(policies) => (self.policies, self.selected) = (policies, None),
+            Order::Policies(policies) => self.obey_policies(policies, now, outlet),
+            Order::NoPeer(to, until) => self.no_peer(to, until, now),
             Order::Rules(rules) => self.stages.compressor.obey(rules),
             Order::Link(up, overhead) => {
                 self.stages.transmitter.departure.set_own_link(up, overhead, now);
             }
             Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
-            Order::Explain => {
-                outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
-            }
+            Order::Explain => self.explain(now, outlet),
             Order::Transmit(to, bytes) => {
                 self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
             }
@@ -77,6 +76,10 @@ impl Outbound {
                 }
             }),
         }
+    }
+
+    fn explain(&mut self, now: Time, outlet: &mut impl Outlet) {
+        outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
     }
 
     /// Changes the link to `peer`, if there is one.

@@ -2,6 +2,7 @@ mod padding;
 mod pauses;
 mod reports;
 mod strangers;
+mod unknown;
 mod waiting;
 
 use std::collections::BTreeMap;

@@ -42,6 +42,8 @@ pub(crate) struct ControlContext {
     pub(crate) random: Random,
     /// What has to be done, in this order.
     pub(crate) actions: VecDeque<Action>,
+    /// Whether certificates of nodes that are no peers are looked up.
+    pub(crate) looks_up: bool,
     /// When associations are looked at next, if there are any.
     pub(crate) tick_at: Option<Time>,
 }
@@ -73,6 +75,7 @@ impl ControlContext {
             spis: SpiPool::new(&settings.seed),
             random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
             actions: VecDeque::new(),
+            looks_up: false,
             tick_at: None,
             node: LocalNode {
                 public: settings.identity.public(),

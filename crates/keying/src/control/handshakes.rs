@@ -5,10 +5,13 @@
 //! begun there:  Awaiting ... Offer -> which of two? -> install in -> Accept -> Accepted ... Confirm -> install out
 //! ```
 //!
+//! begun there by a node whose certificate is looked up first: it waits before Awaiting                  handshakes/strangers.rs
+//!
 //! A first packet on the new association confirms as well as a Confirm does.
 
 mod initiator;
 mod responder;
+mod strangers;
 mod streams;
 
 use core::time::Duration;
@@ -25,6 +28,7 @@ use super::sessions::Sessions;
 use crate::agreement::PairKeys;
 use crate::channel::{ChannelId, Channels, CloseCode, Closed, OutgoingDatagram, Signal};
 use crate::{ControlEvent, HandshakeFailure, Message, Refusal, Role};
+use strangers::WaitingStranger;
 
 /// Least time between two lines about strangers, who decide how many there could be.
 const REFUSALS_APART: Duration = Duration::from_secs(1);
@@ -35,6 +39,8 @@ pub(crate) struct Handshakes {
     pub(crate) channels: Channels,
     /// Those whose peer is known.
     owners: BTreeMap<ChannelId, ChannelOwner>,
+    /// Those whose peer is looked up.
+    strangers: BTreeMap<ChannelId, WaitingStranger>,
     refused_at: Option<Time>,
 }
 
@@ -63,7 +69,7 @@ enum ChannelStage {
 
 impl Handshakes {
     pub(crate) const fn new(channels: Channels) -> Handshakes {
-        Handshakes { channels, owners: BTreeMap::new(), refused_at: None }
+        Handshakes { channels, owners: BTreeMap::new(), strangers: BTreeMap::new(), refused_at: None }
     }
 
     /// Acts on every signal, then sends what came of it.
@@ -135,7 +141,7 @@ impl Handshakes {
         frame: &[u8],
         now: Time,
     ) {
-        let Some(owner) = self.owners.get(&id) else { return };
+        let Some(owner) = self.owners.get(&id) else { return self.stranger_says(id, message, frame, now) };
         match (message, &owner.stage) {
             (Message::Accept(terms), ChannelStage::Offered { .. }) => {
                 self.accepted(sessions, id, terms, frame, now);
@@ -159,6 +165,7 @@ impl Handshakes {
     /// A message was wrong, on a channel that either end began.
     fn misbehaved(&mut self, sessions: &mut Sessions, id: ChannelId, why: HandshakeFailure, now: Time) {
         self.channels.close(id, CloseCode::Malformed, now);
+        self.strangers.remove(&id);
         let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else { return };
         let Some((peer, context)) = sessions.with(peer) else { return };
         match stage {
@@ -178,6 +185,9 @@ impl Handshakes {
 
     /// The end of a channel that either end began.
     fn closed(&mut self, sessions: &mut Sessions, id: ChannelId, closed: &Closed, now: Time) {
+        if self.strangers.remove(&id).is_some() {
+            return;
+        }
         let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else {
             return self.turned_away(sessions, id, closed, now);
         };

@@ -4,6 +4,7 @@ mod condition;
 mod flood;
 mod handshake;
 mod lifetime;
+mod look_ups;
 mod misbehaviour;
 pub(crate) mod node;
 mod reload;

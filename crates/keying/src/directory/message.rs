@@ -95,6 +95,16 @@ impl Question {
         }
     }
 
+    /// Reads a whole message.
+    ///
+    /// # Errors
+    /// [`BadMessage`].
+    pub fn from_bytes(bytes: &[u8]) -> Result<Question, BadMessage> {
+        let (head, body) = bytes.split_first_chunk::<HEAD_LEN>().ok_or(BadMessage)?;
+        let len = usize::try_from(u32::from_be_bytes(*head)).map_err(|_| BadMessage)?;
+        if len == body.len() { Question::from_body(body) } else { Err(BadMessage) }
+    }
+
     /// Reads what is behind the length.
     ///
     /// # Errors

@@ -193,6 +193,11 @@ impl Trust {
         if age > self.max_stale.as_secs() { Err(Untrusted::StaleList { age }) } else { Ok(()) }
     }
 
+    /// Counts a certificate that is not even asked for, since there is no list, or too old a one.
+    pub const fn count_stale(&mut self) {
+        self.counts.stale_list += 1;
+    }
+
     /// Whether a node that is not known yet may be taken by this certificate at `unix`, seconds since 1970-01-01 0:00 UTC.
     ///
     /// # Errors

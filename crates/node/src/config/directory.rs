@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_keying::PublicKey;
+use strait_keying::sessionless::CardName;
 
 use super::problem::Problem;
 use super::reader::Section;
 use super::sections::{span, words};
 use super::value;
 
-pub(super) const KEYS: &[&str] = &["authority", "servers", "allowed_ips", "keying", "max_stale", "max_peers"];
+pub(super) const KEYS: &[&str] =
+    &["authority", "servers", "allowed_ips", "keying", "certificates", "pin", "max_stale", "max_peers"];
 
 /// How old the newest revocation list may be where the file says nothing: an authority that signs one each day may miss six.
 const MAX_STALE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -29,6 +31,15 @@ pub enum DirectoryKeying {
     Sessionless,
 }
 
+/// Which certificates a node has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryCertificates {
+    /// All that there are, each as soon as it is there.
+    All,
+    /// Those that it needed.
+    OnDemand,
+}
+
 /// `[directory]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectorySection {
@@ -40,6 +51,10 @@ pub struct DirectorySection {
     pub allowed_ips: Vec<IpNet>,
     /// How keys for such peers are made.
     pub keying: DirectoryKeying,
+    /// Which certificates it has.
+    pub certificates: DirectoryCertificates,
+    /// Names of peers that are looked up at the start, and stay: only where certificates are looked up on demand.
+    pub pin: Vec<CardName>,
     /// How old the newest revocation list may be for new peers to be taken.
     pub max_stale: Duration,
     /// Such peers at most.
@@ -64,14 +79,35 @@ pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
     let [least, most] = MAX_STALE_RANGE;
     let keyings = [DirectoryKeying::Session, DirectoryKeying::Sessionless];
     let max_peers = section.integer("max_peers", 1..=MOST_PEERS).unwrap_or(MAX_PEERS);
+    let kinds = [DirectoryCertificates::All, DirectoryCertificates::OnDemand];
+    let certificates =
+        section.choice("certificates", &["all", "on demand"], &kinds).unwrap_or(DirectoryCertificates::All);
+    let max_peers = usize::try_from(max_peers).unwrap_or(usize::MAX);
+    let name = |text: &str| text.parse::<CardName>().map_err(|_| Problem::CertificateName);
+    let mut pin: Vec<CardName> = section
+        .list("pin", "a list of names, as [\"site-b\"]", name)
+        .into_iter()
+        .map(|name| name.value)
+        .collect();
+    pin.sort_unstable();
+    pin.dedup();
+    if let Some(value) = section.value("pin") {
+        if certificates == DirectoryCertificates::All {
+            section.note(value.span(), Problem::NothingToPin);
+        } else if pin.len() > max_peers {
+            section.note(value.span(), Problem::TooManyPins { most: max_peers });
+        }
+    }
     Some(DirectorySection {
+        certificates,
+        pin,
         servers: servers.into_iter().map(|server| server.value).collect(),
         allowed_ips,
         keying: section
             .choice("keying", &["session", "sessionless"], &keyings)
             .unwrap_or(DirectoryKeying::Session),
         max_stale: span(section, "max_stale", least, most, ["1m", "365d"]).unwrap_or(MAX_STALE),
-        max_peers: usize::try_from(max_peers).unwrap_or(usize::MAX),
+        max_peers,
         authority: authority?.value,
     })
 }
@@ -106,6 +142,11 @@ mod tests {
         let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
         assert_eq!((read.max_stale, read.max_peers), (Duration::from_secs(3600), 5));
         assert_eq!(read.keying, DirectoryKeying::Sessionless);
+        assert_eq!(read.certificates, DirectoryCertificates::All);
+        let more = format!("{}certificates = \"on demand\"\npin = [\"b\", \"a\", \"b\"]\n", section());
+        let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
+        let pinned: Vec<&str> = read.pin.iter().map(CardName::as_str).collect();
+        assert_eq!((read.certificates, pinned), (DirectoryCertificates::OnDemand, vec!["a", "b"]));
     }
 
     #[test]
@@ -122,6 +163,21 @@ mod tests {
             ("peers = \"directory\"\n", format!("{}max_peers = 0\n", section()), "between 1 and 10000"),
             ("peers = \"directory\"\n", format!("{}max_stale = \"1s\"\n", section()), "max_stale"),
             ("peers = \"directry\"\n", section(), "did you mean `directory`?"),
+            (
+                "peers = \"directory\"\n",
+                format!("{}pin = \"a\"\n", section()),
+                "certificates = \"on demand\"",
+            ),
+            (
+                "peers = \"directory\"\n",
+                format!("{}certificates = \"on demand\"\npin = [\"a b\"]\n", section()),
+                "a name in a certificate",
+            ),
+            (
+                "peers = \"directory\"\n",
+                format!("{}certificates = \"on demand\"\nmax_peers = 1\npin = [\"a\", \"b\"]\n", section()),
+                "no more than `max_peers`",
+            ),
         ] {
             let said = parse(node, &rest).unwrap_err();
             assert!(said.contains(words), "{node}{rest}: {said}");

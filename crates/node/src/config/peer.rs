@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use strait_keying::{PublicKey, RepairMode};
+use strait_keying::{PublicKey, RepairMode, Start};
 
 use super::beside::Beside;
 use super::checks::FoundPeer;
@@ -68,6 +68,8 @@ pub struct PeerSection {
     pub via: Option<String>,
     /// What keys that need no session are like, if it has those.
     pub sessionless: Option<Box<SessionlessSection>>,
+    /// When its session begins.
+    pub start: Start,
     /// Where in the file it is described.
     pub line: usize,
 }
@@ -266,6 +268,7 @@ impl Common {
             broker: self.broker,
             via: self.via.as_ref().map(|via| via.value.clone()),
             sessionless: None,
+            start: Start::Eager,
             line: section.line(),
         }
     }

@@ -204,6 +204,18 @@ pub enum Problem {
     /// A directory that nothing asks.
     #[error("nothing uses this section; write `peers = \"directory\"` in [node], or remove it")]
     UnusedDirectory,
+    /// A name that no certificate has.
+    #[error("a name in a certificate has 1 to 63 of letters, digits, `-`, `_` and `.`")]
+    CertificateName,
+    /// Pins where all certificates stay.
+    #[error("`pin` is for `certificates = \"on demand\"`; otherwise all certificates stay")]
+    NothingToPin,
+    /// Pins for which there is no room.
+    #[error("`pin` may have no more than `max_peers` names: {most}")]
+    TooManyPins {
+        /// The value of `max_peers`.
+        most: usize,
+    },
     /// A broker with a tunnel.
     #[error("a node with [broker] has no tunnel; remove `address`, and `tunnel` if it is not false")]
     BrokerTunnel,

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use strait_ipsec::{Policies, inbound, outbound};
+use strait_keying::directory::Asker;
 use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
 use super::manual::PeerOrders;
+use crate::config::{DirectoryCertificates, DirectorySection};
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -20,6 +22,7 @@ impl Daemon {
                 Action::Unlisted(peer, counters) => {
                     self.streams.add_unlisted(peer, counters, self.clock.now());
                 }
+                Action::LookUp(name) => self.look_up_certificate(name, Asker::Stranger),
                 Action::PersistMark(owner, mark) => self.sessionless.persist(owner, mark),
                 Action::Log(event) => self.log(&event),
                 Action::DangerKey(key) => {
@@ -52,6 +55,10 @@ impl Daemon {
         self.config.node.forward.networks.iter().for_each(|network| policies.name_network(*network));
         let hosts = self.config.peers.iter().filter_map(|peer| peer.manual()?.hosts());
         hosts.for_each(|hosts| policies.add_local(hosts.local));
+        let on_demand = |section: &&DirectorySection| section.certificates == DirectoryCertificates::OnDemand;
+        if let Some(section) = self.config.directory.as_ref().filter(on_demand) {
+            section.allowed_ips.iter().for_each(|network| policies.seek(*network));
+        }
         let policies = Arc::new(policies);
         self.order_out(outbound::Order::Policies(Arc::clone(&policies)));
         self.order_in(inbound::Order::Policies(policies));

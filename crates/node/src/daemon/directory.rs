@@ -2,36 +2,49 @@
 //!
 //! ```text
 //! process   follows a directory, in a process of its own      directory/process.rs
+//! finder    looks certificates up, in the same process         directory/finder.rs
+//! messages  what both processes say to each other               directory/messages.rs
+//! use_peers certificates become peers                           directory/use_peers.rs
 //! holder    which certificates are held, and make peers         directory/holder.rs
 //! cache     what is held, on disk                                directory/cache.rs
+//! demand    what is looked up, and which peers stay              directory/demand.rs
 //! peers     as the rest of the node sees them                     here
 //! ```
 #![allow(unsafe_code)]
 
 mod cache;
+mod demand;
+mod finder;
 mod holder;
+mod messages;
 mod process;
+mod use_peers;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ipnet::IpNet;
+use strait_clock::Time;
 use strait_ipsec::ReturnPath;
-use strait_keying::directory::Certificate;
+use strait_keying::directory::{Certificate, LookUpEnd, Question};
 use strait_keying::sessionless::EpochLength;
-use strait_keying::{PublicKey, RepairMode};
+use strait_keying::{PublicKey, RepairMode, Start};
+use strait_wire::sessionless::Name;
 use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
 use crate::config::{
-    Config, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection, SessionlessSection,
+    Config, DirectoryCertificates, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection,
+    SessionlessSection,
 };
 use crate::path_memory::state_folder;
 use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::report::DirectoryReport;
-use process::{Mandate, Told};
+use demand::Demand;
+use messages::{Mandate, Told};
+pub(super) use use_peers::told;
 
 /// Messages that are taken at once before routes and policies are made anew.
 const BURST: usize = 64;
@@ -71,6 +84,7 @@ impl DirectoryProcess {
             servers: section.servers.clone(),
             max_stale_s: section.max_stale.as_secs(),
             max_peers: section.max_peers,
+            on_demand: section.certificates == DirectoryCertificates::OnDemand,
             cache: state_folder()
                 .map(|folder| folder.join(format!("{}.certificates", config.node.interface))),
             user: user.to_string(),
@@ -86,6 +100,10 @@ impl DirectoryProcess {
                     ..DirectoryReport::default()
                 },
                 refused: 0,
+                demand: mandate.on_demand.then(|| Demand::new(section)),
+                ended: Vec::new(),
+                is_newer: false,
+                is_pin_time: false,
                 events: None,
                 has_ended: false,
                 has_more: false,
@@ -111,6 +129,14 @@ pub(super) struct DirectoryPeers {
     report: DirectoryReport,
     /// Certificates with networks that the configuration does not allow.
     refused: u64,
+    /// Where certificates are looked up.
+    demand: Option<Demand>,
+    /// Look-ups that are over, until the peers are made that they found.
+    ended: Vec<(Name, LookUpEnd)>,
+    /// Whether a newer list came, so that what was refused may be taken now.
+    is_newer: bool,
+    /// Whether it is time to look for what is pinned and not there.
+    is_pin_time: bool,
     events: Option<AsyncFd<OwnedFd>>,
     has_ended: bool,
     /// Whether more may be there to be taken.
@@ -131,7 +157,11 @@ impl DirectoryPeers {
 
     /// How things are.
     pub(super) fn report(&self) -> DirectoryReport {
-        DirectoryReport { outside_limits: self.refused, ..self.report.clone() }
+        let mut report = DirectoryReport { outside_limits: self.refused, ..self.report.clone() };
+        if let Some(demand) = &self.demand {
+            demand.add_to(&mut report, self.peers.len());
+        }
+        report
     }
 
     /// Adds to `config`, as it was read from the file, the peers of certificates; what the file says comes first.
@@ -158,8 +188,13 @@ impl DirectoryPeers {
         }
     }
 
-    /// Takes what the process says; whether peers may be others now.
-    fn hear(&mut self, own: Option<PublicKey>) -> io::Result<bool> {
+    /// Takes what the process says; whether peers may be others now. `packets` are those from and to a peer.
+    fn hear(
+        &mut self,
+        own: Option<PublicKey>,
+        packets: &dyn Fn(&PeerSection) -> u64,
+        now: Time,
+    ) -> io::Result<bool> {
         let mut changed = false;
         self.has_more = true;
         for _ in 0..BURST {
@@ -172,14 +207,31 @@ impl DirectoryPeers {
                 Err(error) => return Err(error),
             };
             match serde_json::from_slice(&text) {
-                Ok(Told::Admit(text)) => changed |= self.admit(&text, own),
+                Ok(Told::Admit(text)) => changed |= self.admit(&text, own, packets, now),
+                Ok(Told::LookedUp(question, ended)) => {
+                    if let Ok(Question::Find(name)) = Question::from_bytes(&question) {
+                        self.ended.push((name, ended.into()));
+                    }
+                }
+                Ok(Told::NewerList) => {
+                    if let Some(demand) = &mut self.demand {
+                        demand.look_ups.forget_unknown();
+                        (changed, self.is_newer) = (true, true);
+                    }
+                }
                 Ok(Told::Dismiss(key, why)) => {
                     if let Some(peer) = key.parse().ok().and_then(|key| self.peers.remove(&key)) {
                         tracing::info!(peer = peer.name, "not a peer any more: {why}");
                         changed = true;
                     }
                 }
-                Ok(Told::Report(report)) => self.report = *report,
+                Ok(Told::Report(report)) => {
+                    self.report = *report;
+                    if let Some(demand) = &mut self.demand {
+                        demand.note_traffic(&self.peers, packets, now);
+                        self.is_pin_time = true;
+                    }
+                }
                 Err(error) => {
                     tracing::debug!("the process that follows a directory said something else: {error}")
                 }
@@ -189,12 +241,29 @@ impl DirectoryPeers {
     }
 
     /// Takes a certificate, which is verified once more.
-    fn admit(&mut self, text: &str, own: Option<PublicKey>) -> bool {
+    fn admit(
+        &mut self,
+        text: &str,
+        own: Option<PublicKey>,
+        packets: &dyn Fn(&PeerSection) -> u64,
+        now: Time,
+    ) -> bool {
         let Ok(certificate) = Certificate::from_text(text, &self.section.authority) else { return false };
         if Some(*certificate.key()) == own {
             return false;
         }
-        let peer = peer_of(&certificate, self.section.keying);
+        let mut peer = peer_of(&certificate, self.section.keying);
+        let key = *certificate.key();
+        if let Some(demand) = &mut self.demand {
+            demand.look_ups.know([certificate.key_name(), certificate.text_name()]);
+            demand.prepare(&mut peer);
+            let full = !self.peers.contains_key(&key) && self.peers.len() >= self.section.max_peers;
+            if full && !Self::make_room(demand, &mut self.peers, &self.channel, packets, now) {
+                tracing::warn!(peer = peer.name, "no room for a peer: all others are pinned");
+                return false;
+            }
+            demand.note_new(key, now);
+        }
         let limits = &self.section.allowed_ips;
         let outside = peer.allowed_ips.iter().filter(|net| !limits.iter().any(|limit| limit.contains(*net)));
         let outside: Vec<String> = outside.map(ToString::to_string).collect();
@@ -206,7 +275,7 @@ impl DirectoryPeers {
                 outside.join(", ")
             );
         }
-        let before = self.peers.insert(*certificate.key(), peer.clone());
+        let before = self.peers.insert(key, peer.clone());
         if before.is_none() {
             tracing::info!(peer = peer.name, serial = certificate.serial(), "a peer by its certificate");
         }
@@ -240,65 +309,7 @@ fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> PeerSection {
                 card: Some(certificate.card().clone()),
             })),
         },
+        start: Start::Eager,
         line: 0,
-    }
-}
-
-/// Waits until the process that follows a directory says something; for ever where there is none.
-pub(super) async fn told(directory: Option<&mut DirectoryPeers>) {
-    let Some(directory) = directory else { return std::future::pending().await };
-    if directory.has_more {
-        return;
-    }
-    let Some(events) = directory.events() else { return std::future::pending().await };
-    if let Ok(mut ready) = events.readable().await {
-        ready.clear_ready();
-    }
-}
-
-impl Daemon {
-    /// Takes news of the directory. If its process is gone, peers stay as they are.
-    pub(super) fn hear_directory(&mut self) {
-        let own = self.own_key();
-        let Some(directory) = &mut self.directory else { return };
-        match directory.hear(own) {
-            Ok(false) => {}
-            Ok(true) => self.use_directory(),
-            Err(error) => {
-                (directory.events, directory.has_ended, directory.has_more) = (None, true, false);
-                tracing::error!("no directory is followed any more: {error}; its peers stay as they are");
-            }
-        }
-    }
-
-    /// Makes peers of certificates, and takes away those that have none any more.
-    fn use_directory(&mut self) {
-        let own = self.own_key();
-        let before = self.config.clone();
-        // Those of the file have a line in it.
-        self.config.peers.retain(|peer| peer.line > 0);
-        if let Some(directory) = &mut self.directory {
-            directory.add_to(&mut self.config, own);
-        }
-        let changes = self.change_peers(&before, BTreeMap::new(), crate::local::Changes::default());
-        tracing::debug!("peers of the directory: {changes}");
-        self.act();
-        self.announce_policies();
-        let at =
-            self.config.peers.iter().filter(|peer| peer.line == 0).filter_map(|peer| peer.endpoint.as_ref());
-        let loops = at.filter_map(|endpoint| match endpoint {
-            crate::config::Endpoint::Address(address) => Some(*address),
-            _ => None,
-        });
-        if loops.into_iter().any(|address| self.plan.would_loop(address))
-            && let Err(error) = self.reroute(false)
-        {
-            tracing::error!("outer datagrams to a peer may be routed into the tunnel: {error}");
-        }
-    }
-
-    /// The key of this node, if it has one.
-    pub(super) fn own_key(&self) -> Option<PublicKey> {
-        self.config.node.private_key_file.as_ref().map(|_| self.control.public())
     }
 }

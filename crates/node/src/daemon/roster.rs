@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
-use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Start, Where};
+use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Where};
 
 use crate::config::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 
@@ -92,7 +92,7 @@ pub(super) fn keyed(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
         name: peer.name.clone(),
         key: *public_key,
         place: place(peer.endpoint.as_ref()),
-        start: Start::Eager,
+        start: peer.start,
         keepalive: peer.keepalive,
         format: match payloads {
             PeerPayloads::Strait => PayloadFormat::Strait,
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::config::Config;
     use std::path::Path;
-    use strait_keying::RepairMode;
+    use strait_keying::{RepairMode, Start};
 
     fn peer(key: u8, endpoint: &str) -> PeerSection {
         let key = PublicKey::from_bytes([key; 32]);

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Answer, BadMessage, HEAD_LEN, Question};
 
@@ -71,16 +71,15 @@ impl DirectoryConnection {
     /// # Errors
     /// [`DirectoryFailure`]; `WouldBlock` when none came in time.
     pub fn hear(&mut self) -> Result<Answer, DirectoryFailure> {
-        let mut head = [0; HEAD_LEN + 1];
-        self.0.read_exact(&mut head)?;
-        let [a, b, c, d, kind] = head;
-        let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
-        if !(1..=Answer::most(kind)).contains(&len) {
-            return Err(BadMessage.into());
-        }
-        let mut body = vec![kind; len];
-        self.0.read_exact(body.get_mut(1..).unwrap_or_default())?;
-        Ok(Answer::from_body(&body)?)
+        read_answer(&mut self.0)
+    }
+
+    /// The same, if all of it is there at `until`, however few bytes come at a time.
+    ///
+    /// # Errors
+    /// As [`DirectoryConnection::hear`].
+    pub fn hear_until(&mut self, until: Instant) -> Result<Answer, DirectoryFailure> {
+        read_answer(&mut InTime { connection: &mut self.0, until })
     }
 
     /// Another handle of its socket, by which another thread may end it.
@@ -90,4 +89,34 @@ impl DirectoryConnection {
     pub fn socket(&self) -> io::Result<TcpStream> {
         self.0.get_ref().try_clone()
     }
+}
+
+/// A connection that gives what comes before a time.
+struct InTime<'a> {
+    connection: &'a mut BufReader<TcpStream>,
+    until: Instant,
+}
+
+impl Read for InTime<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes too long"));
+        }
+        self.connection.get_ref().set_read_timeout(Some(left))?;
+        self.connection.read(buffer)
+    }
+}
+
+fn read_answer(connection: &mut impl Read) -> Result<Answer, DirectoryFailure> {
+    let mut head = [0; HEAD_LEN + 1];
+    connection.read_exact(&mut head)?;
+    let [a, b, c, d, kind] = head;
+    let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+    if !(1..=Answer::most(kind)).contains(&len) {
+        return Err(BadMessage.into());
+    }
+    let mut body = vec![kind; len];
+    connection.read_exact(body.get_mut(1..).unwrap_or_default())?;
+    Ok(Answer::from_body(&body)?)
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::CacheReport;
+
 /// The directory that is followed, and what came of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DirectoryReport {
     /// The public key of the authority.
     pub authority: String,
@@ -21,10 +23,36 @@ pub struct DirectoryReport {
     pub outside_limits: u64,
     /// What directories said and was not taken, by reason, also reasons with a count of 0.
     pub not_taken: Vec<NotTakenReport>,
-    /// How often following a server failed.
+    /// Look-ups of certificates; none where all are followed.
+    pub look_ups: Option<LookUpReport>,
+    /// Where certificates are looked up, what is kept of them.
+    pub caches: Vec<CacheReport>,
+    /// How often following or asking a server failed.
     pub failures: u64,
     /// How it failed last.
     pub last_failure: Option<String>,
+}
+
+/// Look-ups of certificates.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LookUpReport {
+    /// Look-ups under way.
+    pub under_way: usize,
+    /// How look-ups ended, also ends with a count of 0.
+    pub ends: Vec<LookUpEndReport>,
+    /// What all that were answered took together.
+    pub seconds: f64,
+    /// What the longest took.
+    pub longest_seconds: f64,
+}
+
+/// Look-ups with one end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LookUpEndReport {
+    /// `found`, `not_found`, `refused` (not good), `failed` (no directory answered), `timed_out` or `busy` (not begun: too many).
+    pub end: String,
+    /// How many.
+    pub count: u64,
 }
 
 /// What was not taken, for one reason.

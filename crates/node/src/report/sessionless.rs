@@ -16,7 +16,8 @@ pub struct SessionlessReport {
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheReport {
-    /// `packet-keys`, `epoch-keys` (Kijn), `secrets` (Kij), `senders` or `unknown-names`.
+    /// `packet-keys`, `epoch-keys` (Kijn), `secrets` (Kij), `senders` or `unknown-names`; of a directory `peers`, `certificates` (on disk) or
+    /// `unknown-names`.
     pub cache: String,
     /// Entries it has.
     pub entries: usize,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use strait_node::report::DirectoryReport;
+use strait_node::report::{CacheReport, DirectoryReport};
 
 use crate::units::{self, counted};
 
@@ -24,15 +24,43 @@ pub(super) fn lines(told: &DirectoryReport) -> Vec<(&'static str, String)> {
         ("revocations", list),
         ("peers", counted(u64::try_from(told.certificates).unwrap_or(u64::MAX), "good certificate")),
         ("not taken", not_taken.join(", ")),
+        ("look-ups", look_ups(told).unwrap_or_default()),
+        ("caches", caches(told)),
         ("outside limits", outside.unwrap_or_default()),
         ("last failure", told.last_failure.clone().unwrap_or_default()),
     ]
 }
 
+/// How look-ups of certificates ended, and how long they took.
+fn look_ups(told: &DirectoryReport) -> Option<String> {
+    let look_ups = told.look_ups.as_ref()?;
+    let ended = look_ups.ends.iter().filter(|one| one.count > 0);
+    let ended = ended.map(|one| format!("{} {}", one.count, one.end)).collect::<Vec<_>>().join(", ");
+    let waited = ["found", "not_found", "refused", "failed"];
+    let answered: u64 =
+        look_ups.ends.iter().filter(|one| waited.contains(&one.end.as_str())).map(|one| one.count).sum();
+    if answered == 0 {
+        return Some(if ended.is_empty() { "none yet".to_owned() } else { ended });
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a mean for people")]
+    let mean = look_ups.seconds / answered as f64;
+    let span = |seconds: f64| units::span(Duration::from_secs_f64(seconds.max(0.0)));
+    Some(format!("{ended}; {} each, {} at most", span(mean), span(look_ups.longest_seconds)))
+}
+
+/// What is kept, and how often that was of use.
+fn caches(told: &DirectoryReport) -> String {
+    let cache = |one: &CacheReport| {
+        let CacheReport { cache, entries, hits, misses, evicted, .. } = one;
+        format!("{cache} {entries} ({hits} hits, {misses} misses, {evicted} evicted)")
+    };
+    told.caches.iter().map(cache).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strait_node::report::NotTakenReport;
+    use strait_node::report::{LookUpEndReport, LookUpReport, NotTakenReport};
 
     #[test]
     fn what_is_wrong_is_said() {
@@ -55,5 +83,25 @@ mod tests {
             said[2]
         );
         assert_eq!((said[3].as_str(), said[4].as_str()), ("3 good certificates", "2 older_list"));
+        assert_eq!((said[5].as_str(), said[6].as_str()), ("", ""), "nothing is looked up");
+        let end = |end: &str, count| LookUpEndReport { end: end.to_owned(), count };
+        let look_ups = LookUpReport {
+            ends: vec![end("found", 3), end("not_found", 1), end("busy", 0)],
+            seconds: 8.0,
+            longest_seconds: 5.0,
+            ..LookUpReport::default()
+        };
+        let cache = CacheReport {
+            cache: "certificates".to_owned(),
+            entries: 7,
+            pinned: 0,
+            hits: 2,
+            misses: 4,
+            evicted: 1,
+        };
+        let told = DirectoryReport { look_ups: Some(look_ups), caches: vec![cache], ..told };
+        let said: Vec<String> = lines(&told).into_iter().map(|(_, value)| value).collect();
+        assert!(said[5].starts_with("3 found, 1 not_found; "), "{}", said[5]);
+        assert_eq!(said[6], "certificates 7 (2 hits, 4 misses, 1 evicted)");
     }
 }

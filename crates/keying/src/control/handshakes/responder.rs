@@ -21,6 +21,20 @@ impl Handshakes {
         let (Some(key), Some(from)) = (self.channels.peer_key(id), self.channels.remote(id)) else {
             return self.channels.close(id, CloseCode::Internal, now);
         };
+        if sessions.context.looks_up && sessions.peers.by_key(key).is_none() {
+            return self.await_certificate(sessions, id, (key, from), now);
+        }
+        self.own(sessions, id, (key, from), now);
+    }
+
+    /// A channel begun elsewhere is its peer's, or closed.
+    pub(super) fn own(
+        &mut self,
+        sessions: &mut Sessions,
+        id: ChannelId,
+        (key, from): (PublicKey, SocketAddr),
+        now: Time,
+    ) {
         // Its key was allowed when TLS looked; the peer may have been removed since.
         let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
         // One at a time: a peer that begins again has given up what it began before.

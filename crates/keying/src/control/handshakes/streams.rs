@@ -8,7 +8,8 @@ use strait_ipsec::{PeerId, Reason, inbound};
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::channel::{CannotConnect, ChannelId, CloseCode};
-use crate::{PublicKey, Role};
+use crate::sessionless::key_name;
+use crate::{Action, PublicKey, Role};
 
 impl Handshakes {
     /// Begins a connection for streams with a peer that there is a session with; else the session is wanted first, which also
@@ -46,6 +47,10 @@ impl Handshakes {
         let (Some(key), Some(from)) = (self.channels.peer_key(id), self.channels.remote(id)) else {
             return self.channels.close(id, CloseCode::Internal, now);
         };
+        if sessions.context.looks_up && sessions.peers.by_key(key).is_none() {
+            // Streams follow a session; one that comes before it is begun again.
+            sessions.context.actions.push_back(Action::LookUp(key_name(&key)));
+        }
         let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
         if !sessions.peers.get_mut(peer).is_some_and(|peer| peer.may_offer(now)) {
             self.channels.refuse(Reason::TooOften);

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use strait_ipsec::inbound::HeldDatagram;
 use strait_ipsec::{InboundSa, PeerId, Usage, inbound};
-use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind};
+use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind, Name};
 use strait_wire::{Spi, Tos};
 
 use super::{MarkOwner, SessionlessPeers, own_payloads};
 use crate::control::context::ControlContext;
+use crate::directory::LookUpEnd;
 use crate::sessionless::{Candidate, Delivery, Now, ReceiverEvent, Refusal, Verdict, WaitingDatagram};
 use crate::{Action, ControlEvent};
 
@@ -130,6 +131,19 @@ impl SessionlessPeers {
         self.take_events(context, now, Some(from));
     }
 
+    /// The certificate of a sender has been looked up; if it was good, it is a peer, and nothing waits any more.
+    pub(crate) fn looked_up(&mut self, name: Name, end: LookUpEnd, time: strait_clock::Time) {
+        match end {
+            LookUpEnd::NotFound | LookUpEnd::Refused => self.receiver.refuse(time, name),
+            LookUpEnd::Found | LookUpEnd::Failed => self.receiver.give_up(name),
+        }
+    }
+
+    /// Forgets which senders are not known.
+    pub(crate) fn forget_unknown(&mut self) {
+        self.receiver.forget_unknown();
+    }
+
     /// Looks again at a datagram that waited.
     pub(super) fn look_at(&mut self, context: &mut ControlContext, now: Now, waited: WaitingDatagram) {
         // Its marks were not kept: it counts as one that cannot carry any.
@@ -219,7 +233,10 @@ impl SessionlessPeers {
     pub(super) fn take_events(&mut self, context: &mut ControlContext, now: Now, from: Option<SocketAddr>) {
         while let Some(event) = self.receiver.poll_event() {
             match event {
-                // Who is not configured is not known: there is no place yet to ask.
+                ReceiverEvent::LookUp(name) if context.looks_up => {
+                    context.actions.push_back(Action::LookUp(name));
+                }
+                // Who is not configured is not known.
                 ReceiverEvent::LookUp(name) => self.receiver.refuse(now.time, name),
                 ReceiverEvent::Persist { peer, mark } => {
                     if let Some(peer) = self.peers.get(&peer) {

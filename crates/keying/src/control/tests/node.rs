@@ -42,6 +42,8 @@ pub(super) struct ControlNode {
     pub(super) events: Vec<(Time, ControlEvent)>,
     /// Nodes that are not listed, which it was told of.
     pub(super) unlisted: Vec<PeerId>,
+    /// Certificates that are to be looked up.
+    pub(super) certificates: Vec<strait_wire::sessionless::Name>,
     pub(super) datagrams: u64,
     pub(super) keepalives: Vec<Time>,
     pub(super) probes: Vec<Time>,
@@ -122,6 +124,7 @@ impl ControlNode {
             keys: Vec::new(),
             events: Vec::new(),
             unlisted: Vec::new(),
+            certificates: Vec::new(),
             datagrams: 0,
             keepalives: Vec::new(),
             probes: Vec::new(),

@@ -312,6 +312,7 @@ impl ControlWorld {
                 Action::DangerKey(key) => it.keys.push(*key),
                 Action::PersistMark(..) => panic!("no peer is without sessions"),
                 Action::Unlisted(peer, _) => it.unlisted.push(peer),
+                Action::LookUp(name) => it.certificates.push(name),
                 Action::Resolve(peer, name) => {
                     it.lookups.push((now, name.clone()));
                     if let Some(answer) = it.names.get(&name).cloned() {

@@ -69,12 +69,22 @@ impl Receiver {
 
     /// There is no sender with this name: its datagrams are refused, for some time without being looked up again.
     pub fn refuse(&mut self, now: Time, name: Name) {
+        self.give_up(name);
+        self.unknown.insert(name, now + NEGATIVE, false);
+    }
+
+    /// It was not found out whether there is a sender with this name: what waits for it is refused, and the next is looked up again.
+    pub fn give_up(&mut self, name: Name) {
         if let Some(mut waiting) = self.lookups.remove(&name) {
             for _ in waiting.take(&mut self.waiting) {
                 self.refusals.count(Refusal::UnknownName);
             }
         }
-        self.unknown.insert(name, now + NEGATIVE, false);
+    }
+
+    /// Forgets which senders there are not.
+    pub fn forget_unknown(&mut self) {
+        self.unknown.retain(|_, _| false);
     }
 
     /// Removes a sender: revoked, or not configured any more. Its associations end with the events that follow.

@@ -1,10 +1,18 @@
 //! Certificates that are held, and which of them make peers: without I/O.
+//!
+//! A node that follows all certificates has each that is good as a peer. One that looks them up holds those that it found, of which some
+//! are peers now; the others are found here again without a directory (holder/demand.rs).
+
+mod demand;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use strait_keying::PublicKey;
 use strait_keying::directory::{Answer, Certificate, ListChange, Trust, TrustCounts, Untrusted};
+
+use demand::HeldOnDemand;
+pub(super) use demand::{DemandCounts, Found};
 
 /// What changes for the node.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +38,8 @@ pub(super) enum News {
 struct Held {
     certificate: Certificate,
     admitted: bool,
+    /// When it was found last, counted in look-ups.
+    used: u64,
 }
 
 /// All certificates that are held.
@@ -40,11 +50,13 @@ pub(super) struct Holder {
     held: BTreeMap<PublicKey, Held>,
     /// Certificates for which there was no place.
     full: u64,
+    /// Where certificates are looked up: what for.
+    demand: Option<HeldOnDemand>,
 }
 
 impl Holder {
     pub(super) const fn new(authority: PublicKey, max_stale: Duration, most: usize) -> Holder {
-        Holder { trust: Trust::new(authority, max_stale), most, held: BTreeMap::new(), full: 0 }
+        Holder { trust: Trust::new(authority, max_stale), most, held: BTreeMap::new(), full: 0, demand: None }
     }
 
     pub(super) const fn counts(&self) -> &TrustCounts {
@@ -82,7 +94,8 @@ impl Holder {
                 _ => {}
             }
         }
-        if self.trust.list().is_none() {
+        // What is looked up makes a peer when it is needed.
+        if self.trust.list().is_none() || self.demand.is_some() {
             return Vec::new();
         }
         let mut changes = Vec::new();
@@ -106,6 +119,8 @@ impl Holder {
                 Ok(ListChange::Newer) => Ok((News::List, self.review(unix))),
                 Err(error) => Err(error.to_string()),
             },
+            // Only what was asked for is taken.
+            Answer::Certificate(_) if self.demand.is_some() => Ok((News::Nothing, Vec::new())),
             Answer::Certificate(bytes) => match self.take_certificate(bytes)? {
                 Some(key) => Ok((News::Certificate, self.judge(&key, unix).into_iter().collect())),
                 None => Ok((News::Nothing, Vec::new())),
@@ -118,19 +133,32 @@ impl Holder {
     fn take_certificate(&mut self, bytes: &[u8]) -> Result<Option<PublicKey>, String> {
         let certificate =
             self.trust.read(bytes).map_err(|error| format!("what the directory gave {error}"))?;
+        Ok(self.hold(certificate))
+    }
+
+    /// The same with a certificate that was read.
+    fn hold(&mut self, certificate: Certificate) -> Option<PublicKey> {
         let key = *certificate.key();
         let is_full = self.held.len() >= self.most;
         match self.held.get_mut(&key) {
-            Some(held) if held.certificate.serial() >= certificate.serial() => return Ok(None),
+            Some(held) if held.certificate.serial() >= certificate.serial() => return None,
             // Until it is judged, the peer stays as it was.
-            Some(held) => held.certificate = certificate,
+            Some(held) => {
+                if let Some(demand) = &mut self.demand {
+                    demand.index.remove(&held.certificate);
+                }
+                held.certificate = certificate;
+            }
             None if is_full => {
                 self.full += 1;
-                return Ok(None);
+                return None;
             }
-            None => drop(self.held.insert(key, Held { certificate, admitted: false })),
+            None => drop(self.held.insert(key, Held { certificate, admitted: false, used: 0 })),
         }
-        Ok(Some(key))
+        if let (Some(demand), Some(held)) = (&mut self.demand, self.held.get(&key)) {
+            demand.index.insert(&held.certificate);
+        }
+        Some(key)
     }
 
     /// What the certificate of this key changes.
@@ -156,7 +184,7 @@ impl Holder {
         let held = self.held.get_mut(key)?;
         let was = std::mem::take(&mut held.admitted);
         if matches!(why, Untrusted::Expired | Untrusted::Revoked) {
-            self.held.remove(key);
+            self.let_go(key);
         }
         was.then_some(Change::Dismiss(*key, why))
     }
@@ -169,7 +197,7 @@ impl Holder {
         for key in keys {
             let Some(held) = self.held.get_mut(&key) else { continue };
             match self.trust.is_good(&held.certificate, unix) {
-                Ok(()) if !held.admitted && is_fresh => {
+                Ok(()) if !held.admitted && is_fresh && self.demand.is_none() => {
                     held.admitted = true;
                     changes.push(Change::Admit(Box::new(held.certificate.clone())));
                 }
@@ -178,6 +206,15 @@ impl Holder {
             }
         }
         changes
+    }
+}
+
+impl Holder {
+    fn let_go(&mut self, key: &PublicKey) {
+        let gone = self.held.remove(key);
+        if let (Some(demand), Some(held)) = (&mut self.demand, gone) {
+            demand.index.remove(&held.certificate);
+        }
     }
 }
 

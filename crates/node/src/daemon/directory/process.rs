@@ -2,23 +2,29 @@
 //!
 //! It asks one directory at a time for all certificates and for what is new; one that fails or lies gives way to the next. What it holds
 //! is in a file, so that a node that starts without any directory has the peers that it had.
+//!
+//! Where certificates are looked up, it is told only of lists so, and another thread asks for what the packet process needs
+//! (finder.rs). Both have what is held in common.
 
 use std::io;
-use std::path::PathBuf;
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
 use strait_keying::PublicKey;
-use strait_keying::directory::Question;
+use strait_keying::directory::{Answer, Certificate, Question};
+use strait_wire::sessionless::Name;
 
 use super::cache::CertificateCache;
-use super::holder::{Change, Holder, News};
+use super::finder::Finder;
+use super::holder::{Change, DemandCounts, Holder, News};
+use super::messages::{Ended, Mandate, Told, Wanted};
 use crate::directory::DirectoryConnection;
 use crate::path_memory::unix_time;
 use crate::privileges;
 use crate::process::ProcessChannel;
-use crate::report::{DirectoryReport, NotTakenReport};
+use crate::report::{CacheReport, DirectoryReport, NotTakenReport};
 
 /// How long a directory may take to be reached or to say something: it says something every 10 s.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,29 +34,8 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// How often what expires is looked for, and the packet process is told how things are.
 const REVIEW: Duration = Duration::from_secs(5);
 
-/// What the process needs to know.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Mandate {
-    pub(super) authority: String,
-    pub(super) servers: Vec<String>,
-    pub(super) max_stale_s: u64,
-    pub(super) max_peers: usize,
-    /// The file for what is held.
-    pub(super) cache: Option<PathBuf>,
-    /// As whom it goes on.
-    pub(super) user: String,
-}
-
-/// What it tells.
-#[derive(Debug, Serialize, Deserialize)]
-pub(super) enum Told {
-    /// A peer, by its certificate as text.
-    Admit(String),
-    /// A peer that is none any more, by its key, and why.
-    Dismiss(String, String),
-    /// How things are.
-    Report(Box<DirectoryReport>),
-}
+/// Certificates that are held on disk and in this process where they are looked up: more than peers may be; some 24 MB.
+const HELD_ON_DEMAND: usize = 12_000;
 
 /// What the process does, until the packet process is gone.
 pub(super) fn run(channel: &ProcessChannel) -> i32 {
@@ -68,14 +53,27 @@ pub(super) fn run(channel: &ProcessChannel) -> i32 {
         tracing::error!("no directory is followed: {error}");
         return 1;
     }
-    let (Ok(ends), Ok(authority)) = (channel.try_clone(), mandate.authority.parse()) else { return 1 };
+    let (Ok(ends), Ok(says), Ok(authority)) =
+        (channel.try_clone(), channel.try_clone(), mandate.authority.parse())
+    else {
+        return 1;
+    };
+    let mut follower = Follower::new(&mandate, authority, cache.unwrap_or_default(), says);
+    if let Err(error) = follower.restore() {
+        tracing::debug!("the packet process is gone: {error}");
+        return 0;
+    }
+    let follower = SharedFollower(Arc::new(Mutex::new(follower)));
+    let (gives, wanted) = mpsc::channel();
     thread::spawn(move || {
-        // Nothing is said to this process, so whatever comes is the end.
-        let _ = ends.receive();
+        listen(&ends, &gives);
         std::process::exit(0);
     });
-    let mut follower = Follower::new(&mandate, authority, cache.unwrap_or_default(), channel);
-    match follower.run(&mandate.servers) {
+    if mandate.on_demand {
+        let finder = Finder::new(mandate.servers.clone(), follower.clone());
+        thread::spawn(move || finder.run(&wanted));
+    }
+    match follow_all(&follower, &mandate.servers, mandate.on_demand) {
         Ok(()) => 0,
         Err(error) => {
             tracing::debug!("the packet process is gone: {error}");
@@ -84,30 +82,121 @@ pub(super) fn run(channel: &ProcessChannel) -> i32 {
     }
 }
 
-struct Follower<'a> {
-    holder: Holder,
+/// Takes what the packet process wants, until that is gone. It waits for nothing else, so that the packet process never has to.
+fn listen(channel: &ProcessChannel, gives: &Sender<Wanted>) {
+    while let Ok((text, _)) = channel.receive() {
+        match serde_json::from_slice(&text) {
+            // Where certificates are not looked up, nothing is wanted.
+            Ok(wanted) => drop(gives.send(wanted)),
+            Err(error) => tracing::debug!("the packet process said something else: {error}"),
+        }
+    }
+}
+
+/// Follows directories in turn; ends only by an error of the channel.
+fn follow_all(follower: &SharedFollower, servers: &[String], on_demand: bool) -> io::Result<()> {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        for server in servers {
+            let begun = Instant::now();
+            let failed = follow(follower, server, on_demand)?;
+            if begun.elapsed() > PATIENCE {
+                pause = FIRST_PAUSE;
+            }
+            tracing::warn!(server, "the directory is not followed: {failed}");
+            let mut told = follower.lock();
+            told.report.server = None;
+            told.note_failure(server, &failed);
+            told.tell_report()?;
+            drop(told);
+            wait(follower, pause)?;
+        }
+        pause = LAST_PAUSE.min(pause * 2);
+    }
+}
+
+/// Follows one directory; says why that ended.
+fn follow(follower: &SharedFollower, server: &str, on_demand: bool) -> io::Result<String> {
+    let mut directory = match DirectoryConnection::open(server, PATIENCE) {
+        Ok(directory) => directory,
+        Err(error) => return Ok(error.to_string()),
+    };
+    if let Err(error) = directory.say(&Question::Watch { certificates: !on_demand }) {
+        return Ok(error.to_string());
+    }
+    loop {
+        let answer = match directory.hear() {
+            Ok(answer) => answer,
+            Err(error) => return Ok(error.to_string()),
+        };
+        let mut told = follower.lock();
+        if told.report.server.is_none() {
+            told.report.server = Some(server.to_owned());
+            tracing::info!(server, "the directory is followed");
+        }
+        match told.holder.take(&answer, unix_time()) {
+            Ok((News::Nothing, changes)) => told.tell(changes)?,
+            Ok((news, changes)) => {
+                // First on disk: a list that was acted on is not forgotten.
+                told.keep(&answer);
+                if news == News::List {
+                    told.send(&Told::NewerList)?;
+                    told.tell_report()?;
+                }
+                told.tell(changes)?;
+            }
+            Err(words) => return Ok(words),
+        }
+        told.look()?;
+    }
+}
+
+fn wait(follower: &SharedFollower, pause: Duration) -> io::Result<()> {
+    let begun = Instant::now();
+    while let Some(left) = pause.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
+        thread::sleep(left.min(REVIEW));
+        follower.lock().look()?;
+    }
+    Ok(())
+}
+
+/// What the threads of the process have in common.
+#[derive(Clone)]
+pub(super) struct SharedFollower(Arc<Mutex<Follower>>);
+
+impl SharedFollower {
+    /// To be held for no longer than the disk takes.
+    pub(super) fn lock(&self) -> MutexGuard<'_, Follower> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) struct Follower {
+    pub(super) holder: Holder,
     cache: CertificateCache,
-    channel: &'a ProcessChannel,
+    channel: ProcessChannel,
     reviewed: Instant,
     report: DirectoryReport,
     /// Whether it was said that there is no fresh list.
     stale_said: bool,
 }
 
-impl Follower<'_> {
-    fn new<'a>(
+impl Follower {
+    fn new(
         mandate: &Mandate,
         authority: PublicKey,
         cache: CertificateCache,
-        channel: &'a ProcessChannel,
-    ) -> Follower<'a> {
-        let holder = Holder::new(authority, Duration::from_secs(mandate.max_stale_s), mandate.max_peers);
+        channel: ProcessChannel,
+    ) -> Follower {
+        let most = if mandate.on_demand { HELD_ON_DEMAND } else { mandate.max_peers };
+        let holder = Holder::new(authority, Duration::from_secs(mandate.max_stale_s), most);
+        let holder = if mandate.on_demand { holder.on_demand() } else { holder };
         let report = DirectoryReport { authority: mandate.authority.clone(), ..DirectoryReport::default() };
         Follower { holder, cache, channel, reviewed: Instant::now(), report, stale_said: false }
     }
 
-    /// Follows directories in turn; ends only by an error of the channel.
-    fn run(&mut self, servers: &[String]) -> io::Result<()> {
+    /// Takes what an earlier run left on disk.
+    fn restore(&mut self) -> io::Result<()> {
         let kept = self.cache.read().unwrap_or_else(|error| {
             tracing::warn!("certificates on disk are not read: {error}");
             Vec::new()
@@ -116,67 +205,35 @@ impl Follower<'_> {
         tracing::debug!(peers = changes.len(), "certificates of an earlier run");
         self.tell(changes)?;
         self.rewrite();
-        let mut pause = FIRST_PAUSE;
-        loop {
-            for server in servers {
-                let begun = Instant::now();
-                let failed = self.follow(server)?;
-                self.report.server = None;
-                self.report.failures += 1;
-                if begun.elapsed() > PATIENCE {
-                    pause = FIRST_PAUSE;
-                }
-                tracing::warn!(server, "the directory is not followed: {failed}");
-                self.report.last_failure = Some(format!("{server}: {failed}"));
-                self.tell_report()?;
-                self.wait(pause)?;
-            }
-            pause = LAST_PAUSE.min(pause * 2);
-        }
-    }
-
-    /// Follows one directory; says why that ended.
-    fn follow(&mut self, server: &str) -> io::Result<String> {
-        let mut directory = match DirectoryConnection::open(server, PATIENCE) {
-            Ok(directory) => directory,
-            Err(error) => return Ok(error.to_string()),
-        };
-        if let Err(error) = directory.say(&Question::Watch { certificates: true }) {
-            return Ok(error.to_string());
-        }
-        loop {
-            let answer = match directory.hear() {
-                Ok(answer) => answer,
-                Err(error) => return Ok(error.to_string()),
-            };
-            if self.report.server.is_none() {
-                self.report.server = Some(server.to_owned());
-                tracing::info!(server, "the directory is followed");
-            }
-            match self.holder.take(&answer, unix_time()) {
-                Ok((News::Nothing, changes)) => self.tell(changes)?,
-                Ok((_, changes)) => {
-                    // First on disk: a list that was acted on is not forgotten.
-                    match self.cache.add(&answer) {
-                        Ok(false) => {}
-                        Ok(true) => self.rewrite(),
-                        Err(error) => tracing::warn!("a certificate is not kept on disk: {error}"),
-                    }
-                    self.tell(changes)?;
-                }
-                Err(words) => return Ok(words),
-            }
-            self.look()?;
-        }
-    }
-
-    fn wait(&mut self, pause: Duration) -> io::Result<()> {
-        let begun = Instant::now();
-        while let Some(left) = pause.checked_sub(begun.elapsed()).filter(|left| !left.is_zero()) {
-            thread::sleep(left.min(REVIEW));
-            self.look()?;
-        }
         Ok(())
+    }
+
+    /// Writes what is new to disk.
+    pub(super) fn keep(&mut self, answer: &Answer) {
+        match self.cache.add(answer) {
+            Ok(false) => {}
+            Ok(true) => self.rewrite(),
+            Err(error) => tracing::warn!("a certificate is not kept on disk: {error}"),
+        }
+    }
+
+    /// Notes how asking a server failed.
+    pub(super) fn note_failure(&mut self, server: &str, failed: &str) {
+        self.report.failures += 1;
+        self.report.last_failure = Some(format!("{server}: {failed}"));
+    }
+
+    /// Tells how a look-up ended, and before that whom it found.
+    pub(super) fn looked_up(
+        &mut self,
+        name: &Name,
+        found: Option<&Certificate>,
+        ended: Ended,
+    ) -> io::Result<()> {
+        if let Some(certificate) = found {
+            self.send(&Told::Admit(certificate.to_text()))?;
+        }
+        self.send(&Told::LookedUp(Question::Find(*name).to_bytes(), ended))
     }
 
     /// Looks for what expires, if it is time.
@@ -201,7 +258,7 @@ impl Follower<'_> {
         if any { self.tell_report() } else { Ok(()) }
     }
 
-    fn tell_report(&mut self) -> io::Result<()> {
+    pub(super) fn tell_report(&mut self) -> io::Result<()> {
         let now = unix_time();
         let stale = self.holder.trust().is_fresh(now).err();
         match &stale {
@@ -212,7 +269,10 @@ impl Follower<'_> {
             Some(_) => {}
         }
         let list = self.holder.trust().list();
+        let demand = self.holder.demand_counts();
+        let other_name = demand.map(|demand| ("other_name", demand.other_name));
         let counts = self.holder.counts().named().into_iter().chain([("full", self.holder.full())]);
+        let counts = counts.chain(other_name);
         let report = DirectoryReport {
             list: list.map(|list| list.number()),
             list_age_seconds: list.map(|list| now.saturating_sub(list.issued())),
@@ -221,6 +281,7 @@ impl Follower<'_> {
             not_taken: counts
                 .map(|(reason, count)| NotTakenReport { reason: reason.to_owned(), count })
                 .collect(),
+            caches: demand.iter().map(held).collect(),
             ..self.report.clone()
         };
         self.send(&Told::Report(Box::new(report)))
@@ -234,5 +295,17 @@ impl Follower<'_> {
         if let Err(error) = self.cache.write(self.holder.all()) {
             tracing::warn!("certificates are not kept on disk: {error}");
         }
+    }
+}
+
+/// What is held, as a cache.
+fn held(demand: &DemandCounts) -> CacheReport {
+    CacheReport {
+        cache: "certificates".to_owned(),
+        entries: demand.held,
+        pinned: 0,
+        hits: demand.hits,
+        misses: demand.misses,
+        evicted: demand.evicted,
     }
 }

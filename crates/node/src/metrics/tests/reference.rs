@@ -80,6 +80,18 @@ fn everything() -> DaemonReport {
     let session = PeerReport { path: Some(path), last_handshake_age_seconds: Some(1.0), ..session };
     report.directory = Some(crate::report::DirectoryReport {
         not_taken: vec![crate::report::NotTakenReport { reason: "revoked".to_owned(), count: 1 }],
+        look_ups: Some(crate::report::LookUpReport {
+            ends: vec![crate::report::LookUpEndReport { end: "found".to_owned(), count: 1 }],
+            ..crate::report::LookUpReport::default()
+        }),
+        caches: vec![CacheReport {
+            cache: "peers".to_owned(),
+            entries: 1,
+            pinned: 1,
+            hits: 1,
+            misses: 1,
+            evicted: 1,
+        }],
         ..crate::report::DirectoryReport::default()
     });
     let sessionless = PeerReport {

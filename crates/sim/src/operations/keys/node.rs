@@ -106,6 +106,7 @@ impl KeyNode {
                 Action::DangerKey(key) => self.key(&key)?,
                 // No peer of this driver is without sessions.
                 Action::PersistMark(..) => {}
+                Action::LookUp(name) => hold(false, || format!("a look-up of {name:?}"))?,
                 Action::Unlisted(peer, _) => hold(false, || format!("an unlisted peer {}", peer.0))?,
             }
         }

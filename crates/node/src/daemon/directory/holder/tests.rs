@@ -127,3 +127,94 @@ fn what_was_kept_makes_the_same_peers_again_but_for_the_revoked() {
     let mut none = holder();
     assert_eq!(none.restore([certificate(1, 1)], NOW), [], "not without a list");
 }
+
+/// A holder of certificates that are looked up, with a list.
+fn on_demand() -> Holder {
+    let mut holder = holder().on_demand();
+    holder.take(&list(1, NOW, &[]), NOW).unwrap();
+    holder
+}
+
+fn name(node: u8) -> strait_wire::sessionless::Name {
+    strait_keying::sessionless::key_name(&key(node))
+}
+
+/// The serial number of a certificate that was found, and whether it is new.
+fn found(holder: &mut Holder, node: u8, answer: &Answer, unix: u64) -> Option<(u64, bool)> {
+    match holder.found(&name(node), answer, unix).unwrap() {
+        Found::Peer(certificate, is_new) => Some((certificate.serial(), is_new)),
+        _ => None,
+    }
+}
+
+#[test]
+fn what_was_asked_for_makes_a_peer_and_is_found_here_afterwards() {
+    let mut holder = on_demand();
+    assert_eq!(holder.take(&certificate(1, 1), NOW), Ok((News::Nothing, vec![])), "it was not asked for");
+    assert_eq!(holder.find(&name(1), NOW), None);
+    assert_eq!(found(&mut holder, 1, &certificate(1, 1), NOW), Some((1, true)));
+    assert_eq!(holder.find(&name(1), NOW).map(|found| found.serial()), Some(1));
+    assert_eq!(found(&mut holder, 1, &certificate(3, 1), NOW), Some((3, true)));
+    assert_eq!(found(&mut holder, 1, &certificate(2, 1), NOW), Some((3, false)), "that directory is behind");
+    assert_eq!(holder.found(&name(2), &Answer::NotFound, NOW), Ok(Found::None));
+    let counts = holder.demand_counts().unwrap();
+    assert_eq!((counts.held, counts.hits, counts.misses), (1, 1, 1));
+    let (_, changes) = holder.take(&list(2, NOW, &[3]), NOW).unwrap();
+    assert_eq!(changes, [Change::Dismiss(key(1), Untrusted::Revoked)]);
+    assert_eq!(holder.find(&name(1), NOW), None, "it is not found any more");
+    assert_eq!(
+        holder.found(&name(1), &certificate(3, 1), NOW),
+        Ok(Found::Refused(Untrusted::Revoked)),
+        "nor taken again"
+    );
+}
+
+#[test]
+fn another_certificate_than_was_asked_for_is_a_lie() {
+    let mut holder = on_demand();
+    assert!(holder.found(&name(1), &certificate(1, 2), NOW).unwrap_err().contains("another certificate"));
+    assert!(holder.found(&name(1), &list(1, NOW, &[]), NOW).is_err());
+    assert!(holder.found(&name(1), &Answer::Refused("busy".to_owned()), NOW).is_err());
+    assert_eq!(holder.demand_counts().unwrap().other_name, 1);
+    assert_eq!((holder.admitted(), holder.find(&name(2), NOW)), (0, None));
+}
+
+#[test]
+fn without_a_fresh_list_only_what_is_held_is_found() {
+    let mut holder = on_demand();
+    found(&mut holder, 1, &certificate(1, 1), NOW);
+    let late = NOW + 200;
+    assert!(holder.may_judge(NOW).is_ok() && holder.may_judge(late).is_err());
+    assert!(matches!(holder.found(&name(2), &certificate(2, 2), late), Ok(Found::Refused(_))));
+    assert_eq!(holder.find(&name(2), late), None);
+    assert!(holder.find(&name(1), late).is_some());
+    assert_eq!(holder.counts().stale_list, 2);
+    assert!(holder.find(&name(1), NOW + 1001).is_none(), "it has expired");
+}
+
+#[test]
+fn what_no_peer_has_and_was_found_least_recently_makes_room() {
+    let mut holder = on_demand();
+    for node in 1..=3 {
+        found(&mut holder, node, &certificate(node.into(), node), NOW);
+    }
+    assert!(found(&mut holder, 4, &certificate(4, 4), NOW).is_none(), "all are peers");
+    holder.evict(&key(2));
+    holder.evict(&key(3));
+    assert_eq!(holder.review(NOW), [], "none comes back by itself");
+    holder.find(&name(2), NOW).unwrap();
+    holder.evict(&key(2));
+    assert!(found(&mut holder, 5, &certificate(5, 5), NOW).is_some());
+    assert!(holder.find(&name(3), NOW).is_none() && holder.find(&name(2), NOW).is_some());
+    assert_eq!(holder.demand_counts().unwrap().evicted, 1);
+}
+
+#[test]
+fn what_was_kept_is_found_again_and_makes_no_peer_before() {
+    let mut first = on_demand();
+    found(&mut first, 1, &certificate(1, 1), NOW);
+    let mut second = holder().on_demand();
+    assert_eq!(second.restore(first.all().collect::<Vec<_>>(), NOW + 500), []);
+    assert_eq!(second.admitted(), 0);
+    assert!(second.find(&name(1), NOW + 500).is_some(), "though the list is old");
+}

@@ -1,0 +1,79 @@
+//! What the process that follows a directory says, as it changes the node.
+
+use std::collections::BTreeMap;
+
+use strait_keying::PublicKey;
+
+use super::{Daemon, DirectoryPeers};
+use crate::config::PeerSection;
+
+/// Waits until the process that follows a directory says something; for ever where there is none.
+pub(in crate::daemon) async fn told(directory: Option<&mut DirectoryPeers>) {
+    let Some(directory) = directory else { return std::future::pending().await };
+    if directory.has_more {
+        return;
+    }
+    let Some(events) = directory.events() else { return std::future::pending().await };
+    if let Ok(mut ready) = events.readable().await {
+        ready.clear_ready();
+    }
+}
+
+impl Daemon {
+    /// Takes news of the directory. If its process is gone, peers stay as they are.
+    pub(in crate::daemon) fn hear_directory(&mut self) {
+        let (own, now) = (self.own_key(), self.clock.now());
+        let Some(directory) = &mut self.directory else { return };
+        let roster = &self.roster;
+        let packets = |peer: &PeerSection| {
+            roster.counters(peer).map_or(0, |counters| counters.in_packets.get() + counters.out_packets.get())
+        };
+        match directory.hear(own, &packets, now) {
+            Ok(false) => {}
+            Ok(true) => self.use_directory(),
+            Err(error) => {
+                (directory.events, directory.has_ended, directory.has_more) = (None, true, false);
+                tracing::error!("no directory is followed any more: {error}; its peers stay as they are");
+            }
+        }
+        self.end_look_ups();
+        let Some(directory) = &mut self.directory else { return };
+        if std::mem::take(&mut directory.is_newer) {
+            self.control.forget_unknown();
+        }
+        if std::mem::take(&mut directory.is_pin_time) {
+            self.look_up_pins();
+        }
+    }
+
+    /// Makes peers of certificates, and takes away those that have none any more.
+    fn use_directory(&mut self) {
+        let own = self.own_key();
+        let before = self.config.clone();
+        // Those of the file have a line in it.
+        self.config.peers.retain(|peer| peer.line > 0);
+        if let Some(directory) = &mut self.directory {
+            directory.add_to(&mut self.config, own);
+        }
+        let changes = self.change_peers(&before, BTreeMap::new(), crate::local::Changes::default());
+        tracing::debug!("peers of the directory: {changes}");
+        self.act();
+        self.announce_policies();
+        let at =
+            self.config.peers.iter().filter(|peer| peer.line == 0).filter_map(|peer| peer.endpoint.as_ref());
+        let loops = at.filter_map(|endpoint| match endpoint {
+            crate::config::Endpoint::Address(address) => Some(*address),
+            _ => None,
+        });
+        if loops.into_iter().any(|address| self.plan.would_loop(address))
+            && let Err(error) = self.reroute(false)
+        {
+            tracing::error!("outer datagrams to a peer may be routed into the tunnel: {error}");
+        }
+    }
+
+    /// The key of this node, if it has one.
+    pub(in crate::daemon) fn own_key(&self) -> Option<PublicKey> {
+        self.config.node.private_key_file.as_ref().map(|_| self.control.public())
+    }
+}
