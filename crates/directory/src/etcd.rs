@@ -10,6 +10,7 @@
 
 mod follow;
 mod gateway;
+mod tls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ use crate::keeper::{Found, Judged, Put};
 use crate::settings::EtcdSettings;
 pub(crate) use follow::follow;
 use gateway::{Range, decoded, digits, encoded, of_digits};
+use tls::TlsTrust;
 
 /// How long etcd may take to answer: its own request timeout is 7 s (5 s, and two election timeouts).
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -56,6 +58,9 @@ pub enum EtcdError {
     /// It is not reached, or answers nothing.
     #[error("etcd does not answer: {0}")]
     Away(String),
+    /// One of the two certificates for TLS is not taken.
+    #[error("no TLS to etcd: {0}")]
+    Untrusted(String),
     /// It refuses.
     #[error("etcd refuses: {0}")]
     Refuses(String),
@@ -75,6 +80,7 @@ pub(crate) struct Etcd {
     /// Which member is asked.
     at: AtomicUsize,
     prefix: String,
+    trust: TlsTrust,
 }
 
 impl Etcd {
@@ -89,6 +95,9 @@ impl Etcd {
             .tcp_keepalive_retries(KEEPALIVES);
         if let Some(ca) = &settings.ca {
             let roots = reqwest::Certificate::from_pem_bundle(&read(ca)?).map_err(wrong(ca))?;
+            if roots.is_empty() {
+                return Err(EtcdError::File { path: ca.clone(), words: "it has no certificate".to_owned() });
+            }
             builder = builder.tls_certs_only(roots);
         }
         if let Some((certificate, key)) = &settings.identity {
@@ -97,7 +106,13 @@ impl Etcd {
         }
         let client = builder.build().map_err(EtcdError::Tls)?;
         let urls = settings.urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
-        Ok(Etcd { client, urls, at: AtomicUsize::new(0), prefix: settings.prefix.clone() })
+        Ok(Etcd {
+            client,
+            urls,
+            at: AtomicUsize::new(0),
+            prefix: settings.prefix.clone(),
+            trust: TlsTrust::of(settings),
+        })
     }
 
     /// The key of what was judged, if it may be kept.
@@ -150,7 +165,7 @@ impl Etcd {
             let asked = tokio::time::timeout(PATIENCE, async {
                 let mut response = self.open(path, body).await?;
                 let mut answer = Vec::new();
-                while let Some(more) = response.chunk().await.map_err(away)? {
+                while let Some(more) = response.chunk().await.map_err(self.away())? {
                     answer.extend_from_slice(&more);
                     if answer.len() > ANSWER_MAX {
                         return Err(EtcdError::Strange("too long an answer"));
@@ -174,7 +189,7 @@ impl Etcd {
         let at = self.at.load(Ordering::Relaxed) % self.urls.len().max(1);
         let url = self.urls.get(at).ok_or(EtcdError::Strange("no address"))?;
         let request = self.client.post(format!("{url}{path}")).body(body.to_string());
-        let mut response = request.send().await.map_err(away)?;
+        let mut response = request.send().await.map_err(self.away())?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -216,11 +231,6 @@ fn wrong(path: &Path) -> impl Fn(reqwest::Error) -> EtcdError {
     move |error| EtcdError::File { path: path.to_owned(), words: chain(&error) }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
-fn away(error: reqwest::Error) -> EtcdError {
-    EtcdError::Away(chain(&error))
-}
-
 /// An error with its causes, which say what is wrong.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
@@ -233,6 +243,15 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 impl Etcd {
+    /// What a failed request says of etcd.
+    fn away(&self) -> impl Fn(reqwest::Error) -> EtcdError {
+        let trust = self.trust;
+        move |error| match trust.judge(&error) {
+            Some(words) => EtcdError::Untrusted(words),
+            None => EtcdError::Away(chain(&error)),
+        }
+    }
+
     fn watch_body(&self, revision: i64) -> Value {
         json!({ "create_request": {
             "key": encoded(self.prefix.as_bytes()), "range_end": encoded(&self.end()),

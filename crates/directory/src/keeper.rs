@@ -7,6 +7,7 @@ use strait_keying::directory::Certificate;
 use tokio::sync::broadcast;
 use tokio::task::{JoinError, spawn_blocking};
 
+use crate::counters::{Counters, Giver, add};
 use crate::etcd::{Etcd, EtcdError};
 use crate::now;
 use crate::store::{Refusal, RefusalReason, Store, StoreError, Taken};
@@ -61,11 +62,17 @@ pub(crate) struct Keeper {
     pub(crate) store: Arc<Store>,
     news: broadcast::Sender<News>,
     etcd: Option<Arc<Etcd>>,
+    pub(crate) counters: Counters,
 }
 
 impl Keeper {
     pub(crate) fn new(store: Arc<Store>, etcd: Option<Arc<Etcd>>) -> Keeper {
-        Keeper { store, news: broadcast::channel(NEWS).0, etcd }
+        Keeper { store, news: broadcast::channel(NEWS).0, etcd, counters: Counters::default() }
+    }
+
+    /// Whether etcd has the certificates.
+    pub(crate) const fn has_etcd(&self) -> bool {
+        self.etcd.is_some()
     }
 
     /// Hears of what is new from now on.
@@ -80,11 +87,12 @@ impl Keeper {
         if let Some(etcd) = &self.etcd {
             for some in distinct(etcd, &mut judged) {
                 if let Err(error) = etcd.put(some).await {
+                    add(&self.counters.etcd.failures, 1);
                     refuse(some, &error);
                 }
             }
         }
-        self.keep_judged(judged).await
+        self.keep_judged(judged, Giver::Client).await
     }
 
     /// Keeps what is good of what etcd has, and tells who watches. What is found under the hash of a key is looked up by it first, so
@@ -104,12 +112,13 @@ impl Keeper {
             }
             judge_all(&store, new)
         });
-        self.keep_judged(judged.await??).await
+        self.keep_judged(judged.await??, Giver::Etcd).await
     }
 
-    async fn keep_judged(&self, judged: Vec<Judged>) -> Result<Vec<Taken>, KeeperError> {
+    async fn keep_judged(&self, judged: Vec<Judged>, giver: Giver) -> Result<Vec<Taken>, KeeperError> {
         let store = Arc::clone(&self.store);
         let (taken, news) = spawn_blocking(move || keep(&store, judged)).await??;
+        self.counters.taken(giver, &taken);
         // Without one that watches it is not told.
         news.into_iter().for_each(|news| drop(self.news.send(news)));
         Ok(taken)

@@ -97,6 +97,13 @@ impl Store {
         trust.list().map(|list| (list.number(), list.as_bytes().into()))
     }
 
+    /// The number of the newest revocation list, and its age in seconds at `unix`.
+    #[must_use]
+    pub fn list_age(&self, unix: u64) -> Option<(u64, u64)> {
+        let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
+        trust.list().map(|list| (list.number(), unix.saturating_sub(list.issued())))
+    }
+
     /// The certificate of the node with this name, unless it is revoked or has expired.
     ///
     /// # Errors

@@ -39,13 +39,16 @@ pub fn exposition(families: impl IntoIterator<Item = MetricFamily>) -> String {
     let mut text = String::new();
     for (name, kind, help, samples) in families {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
-        let mut is_sum = true;
+        let mut is_sum = false;
         for (labels, value) in samples {
-            let suffix = match kind {
-                "histogram" if labels.last().is_some_and(|(label, _)| *label == "le") => "_bucket",
-                "histogram" if std::mem::replace(&mut is_sum, !is_sum) => "_sum",
-                "histogram" => "_count",
-                _ => "",
+            let is_bucket = labels.last().is_some_and(|(label, _)| *label == "le");
+            let suffix = if kind != "histogram" {
+                ""
+            } else if is_bucket {
+                "_bucket"
+            } else {
+                is_sum = !is_sum;
+                if is_sum { "_sum" } else { "_count" }
             };
             let labels: Vec<String> =
                 labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();

@@ -46,6 +46,18 @@ impl Directory {
         Directory(DirectoryProcess::start(program, dir, name, &authority().public(), more).unwrap())
     }
 
+    /// What one says that does not start.
+    pub(crate) fn refused(dir: &Path, name: &str, more: &str) -> String {
+        let program = Path::new(env!("CARGO_BIN_EXE_strait-directory"));
+        let started = DirectoryProcess::start(program, dir, name, &authority().public(), more);
+        started.expect_err("it started").to_string()
+    }
+
+    /// What it has logged.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.0.log()).unwrap()
+    }
+
     /// Starts its process, which must not run.
     pub(crate) fn run(&mut self) {
         self.0.run().unwrap();
