@@ -1,11 +1,14 @@
-//! Keys without sessions: what they cost beside sessions.
+//! Keys without sessions: what they cost beside sessions, and what the directory of keys costs.
 
 mod daemon;
+mod directory;
 mod first;
+mod fleet;
 mod idle;
 mod peers;
 mod stage;
 mod throughput;
+mod watchers;
 
 use crate::error::Error;
 use crate::report::BenchSection;
@@ -13,12 +16,14 @@ use crate::stage::{BenchPart, BenchSetup, each_part};
 
 /// A section for each part, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    let parts: [(&str, BenchPart); 5] = [
+    let parts: [(&str, BenchPart); 7] = [
         ("first", first::run),
         ("throughput", throughput::run),
         ("peers", peers::run),
         ("daemon", daemon::run),
         ("idle", idle::run),
+        ("directory", directory::run),
+        ("watchers", watchers::run),
     ];
     each_part(&parts, setting, done)
 }

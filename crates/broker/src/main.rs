@@ -1,12 +1,11 @@
 //! `strait-broker`: a node without a tunnel that holds sealed objects of its peers for its peers.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, ValueEnum};
-use strait_broker::service;
+use clap::Parser;
 use strait_node::daemon::{self, ServiceMains};
-use strait_node::logging;
+use strait_terminal::service::ServiceFlags;
 use strait_terminal::{CommandResult, Failure};
 
 /// Hold sealed objects of peers for peers, until they fetch them
@@ -16,35 +15,16 @@ use strait_terminal::{CommandResult, Failure};
 #[derive(Debug, Parser)]
 #[command(name = "strait-broker", version)]
 struct BrokerFlags {
-    /// Configuration
-    #[arg(value_name = "FILE")]
-    file: PathBuf,
-    /// Form of the log, which goes to standard error
-    #[arg(long, value_name = "FORM", default_value = "text")]
-    log: LogForm,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum LogForm {
-    /// For people
-    Text,
-    /// A line of JSON for each event
-    Json,
+    #[command(flatten)]
+    service: ServiceFlags,
 }
 
 fn main() -> ExitCode {
-    match run(&BrokerFlags::parse()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report("strait-broker"),
-    }
+    let BrokerFlags { service } = BrokerFlags::parse();
+    service.run("strait-broker", run)
 }
 
-fn run(flags: &BrokerFlags) -> CommandResult {
-    let form = match flags.log {
-        LogForm::Text => logging::Form::Text,
-        LogForm::Json => logging::Form::Json,
-    };
-    logging::start(form).map_err(Failure::new)?;
-    let broker = Some(service::service(&flags.file).map_err(Failure::new)?);
-    daemon::run_with(&flags.file, ServiceMains { broker, ..ServiceMains::default() }).map_err(Failure::new)
+fn run(file: &Path) -> CommandResult {
+    let broker = Some(strait_broker::service::service(file).map_err(Failure::new)?);
+    daemon::run_with(file, ServiceMains { broker, ..ServiceMains::default() }).map_err(Failure::new)
 }

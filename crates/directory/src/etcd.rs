@@ -10,6 +10,7 @@
 
 mod follow;
 mod gateway;
+mod tls;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,13 +18,13 @@ use std::time::Duration;
 
 use reqwest::{Client, Identity};
 use serde_json::{Value, json};
-use strait_keying::PublicKey;
-use strait_keying::directory::{CERTIFICATE_MAX, Certificate, LIST_MAX};
+use strait_keying::directory::{CERTIFICATE_MAX, LIST_MAX};
 
-use crate::keeper::Put;
+use crate::keeper::{Found, Judged, Put};
 use crate::settings::EtcdSettings;
 pub(crate) use follow::follow;
-use gateway::{Range, decoded, digits, encoded};
+use gateway::{Range, decoded, digits, encoded, of_digits};
+use tls::TlsTrust;
 
 /// How long etcd may take to answer: its own request timeout is 7 s (5 s, and two election timeouts).
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -57,6 +58,9 @@ pub enum EtcdError {
     /// It is not reached, or answers nothing.
     #[error("etcd does not answer: {0}")]
     Away(String),
+    /// One of the two certificates for TLS is not taken.
+    #[error("no TLS to etcd: {0}")]
+    Untrusted(String),
     /// It refuses.
     #[error("etcd refuses: {0}")]
     Refuses(String),
@@ -76,11 +80,11 @@ pub(crate) struct Etcd {
     /// Which member is asked.
     at: AtomicUsize,
     prefix: String,
-    authority: PublicKey,
+    trust: TlsTrust,
 }
 
 impl Etcd {
-    pub(crate) fn new(settings: &EtcdSettings, authority: PublicKey) -> Result<Etcd, EtcdError> {
+    pub(crate) fn new(settings: &EtcdSettings) -> Result<Etcd, EtcdError> {
         let mut builder = Client::builder()
             .http1_only()
             .no_proxy()
@@ -91,6 +95,9 @@ impl Etcd {
             .tcp_keepalive_retries(KEEPALIVES);
         if let Some(ca) = &settings.ca {
             let roots = reqwest::Certificate::from_pem_bundle(&read(ca)?).map_err(wrong(ca))?;
+            if roots.is_empty() {
+                return Err(EtcdError::File { path: ca.clone(), words: "it has no certificate".to_owned() });
+            }
             builder = builder.tls_certs_only(roots);
         }
         if let Some((certificate, key)) = &settings.identity {
@@ -99,35 +106,54 @@ impl Etcd {
         }
         let client = builder.build().map_err(EtcdError::Tls)?;
         let urls = settings.urls.iter().map(|url| url.trim_end_matches('/').to_owned()).collect();
-        Ok(Etcd { client, urls, at: AtomicUsize::new(0), prefix: settings.prefix.clone(), authority })
+        Ok(Etcd {
+            client,
+            urls,
+            at: AtomicUsize::new(0),
+            prefix: settings.prefix.clone(),
+            trust: TlsTrust::of(settings),
+        })
     }
 
-    fn key(&self, put: &Put) -> Result<String, EtcdError> {
-        match put {
-            Put::List(_) => Ok(format!("{}list", self.prefix)),
-            Put::Certificate(bytes) => {
-                // It was judged before.
-                let read = Certificate::from_bytes(bytes, &self.authority);
-                let certificate = read.map_err(|_| EtcdError::Strange("no certificate"))?;
-                Ok(format!("{}certificates/{}", self.prefix, digits(certificate.key_name().bytes())))
+    /// The key of what was judged, if it may be kept.
+    pub(crate) fn key(&self, judged: &Judged) -> Option<String> {
+        match judged {
+            Judged::List(_) => Some(format!("{}list", self.prefix)),
+            Judged::Certificate(certificate) => {
+                Some(format!("{}certificates/{}", self.prefix, digits(certificate.key_name().bytes())))
             }
+            Judged::Refused(_) => None,
         }
     }
 
-    /// Puts a certificate or a list.
-    pub(crate) async fn put(&self, put: &Put) -> Result<(), EtcdError> {
-        let body = json!({ "key": encoded(self.key(put)?.as_bytes()), "value": encoded(put.bytes()) });
-        self.ask("/v3/kv/put", &body).await.map(drop)
+    /// Puts certificates and lists in one transaction; no key may come twice.
+    pub(crate) async fn put(&self, all: &[Judged]) -> Result<(), EtcdError> {
+        let put = |one: &Judged| {
+            let bytes = match one {
+                Judged::List(bytes) => bytes,
+                Judged::Certificate(certificate) => certificate.as_bytes(),
+                Judged::Refused(_) => return None,
+            };
+            let put = json!({ "key": encoded(self.key(one)?.as_bytes()), "value": encoded(bytes) });
+            Some(json!({ "request_put": put }))
+        };
+        let puts: Vec<Value> = all.iter().filter_map(put).collect();
+        if puts.is_empty() {
+            return Ok(());
+        }
+        let answer = self.ask("/v3/kv/txn", &json!({ "success": puts })).await?;
+        let done = answer.get("succeeded").and_then(Value::as_bool).unwrap_or(false);
+        if done { Ok(()) } else { Err(EtcdError::Strange("a transaction without conditions failed")) }
     }
 
-    /// What the entry `key` with `value` stands for, if it is one of ours.
-    fn entry(&self, key: &[u8], value: Vec<u8>) -> Option<Put> {
+    /// What the entry `key` with `value` stands for, if it is one of ours; of a certificate with the hash under which it is.
+    fn entry(&self, key: &[u8], value: Vec<u8>) -> Option<Found> {
         let name = core::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
         match name.strip_prefix("certificates/") {
             Some(hash) if hash.len() == HASH_DIGITS && value.len() <= CERTIFICATE_MAX => {
-                Some(Put::Certificate(value.into()))
+                Some((Some(of_digits(hash)?), Put::Certificate(value.into())))
             }
-            None if name == "list" && value.len() <= LIST_MAX => Some(Put::List(value.into())),
+            None if name == "list" && value.len() <= LIST_MAX => Some((None, Put::List(value.into()))),
             _ => None,
         }
     }
@@ -139,7 +165,7 @@ impl Etcd {
             let asked = tokio::time::timeout(PATIENCE, async {
                 let mut response = self.open(path, body).await?;
                 let mut answer = Vec::new();
-                while let Some(more) = response.chunk().await.map_err(away)? {
+                while let Some(more) = response.chunk().await.map_err(self.away())? {
                     answer.extend_from_slice(&more);
                     if answer.len() > ANSWER_MAX {
                         return Err(EtcdError::Strange("too long an answer"));
@@ -163,7 +189,7 @@ impl Etcd {
         let at = self.at.load(Ordering::Relaxed) % self.urls.len().max(1);
         let url = self.urls.get(at).ok_or(EtcdError::Strange("no address"))?;
         let request = self.client.post(format!("{url}{path}")).body(body.to_string());
-        let mut response = request.send().await.map_err(away)?;
+        let mut response = request.send().await.map_err(self.away())?;
         if response.status().is_success() {
             return Ok(response);
         }
@@ -205,11 +231,6 @@ fn wrong(path: &Path) -> impl Fn(reqwest::Error) -> EtcdError {
     move |error| EtcdError::File { path: path.to_owned(), words: chain(&error) }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
-fn away(error: reqwest::Error) -> EtcdError {
-    EtcdError::Away(chain(&error))
-}
-
 /// An error with its causes, which say what is wrong.
 fn chain(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
@@ -222,6 +243,15 @@ fn chain(error: &dyn std::error::Error) -> String {
 }
 
 impl Etcd {
+    /// What a failed request says of etcd.
+    fn away(&self) -> impl Fn(reqwest::Error) -> EtcdError {
+        let trust = self.trust;
+        move |error| match trust.judge(&error) {
+            Some(words) => EtcdError::Untrusted(words),
+            None => EtcdError::Away(chain(&error)),
+        }
+    }
+
     fn watch_body(&self, revision: i64) -> Value {
         json!({ "create_request": {
             "key": encoded(self.prefix.as_bytes()), "range_end": encoded(&self.end()),
@@ -229,7 +259,7 @@ impl Etcd {
         } })
     }
 
-    fn put_of(&self, kv: &Value) -> Option<Put> {
+    fn put_of(&self, kv: &Value) -> Option<Found> {
         self.entry(&decoded(kv.get("key")?)?, decoded(kv.get("value")?)?)
     }
 }

@@ -1,14 +1,16 @@
 //! The one that writes: what clients put and what etcd tells goes through it into the store, and what is new to those that watch.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use strait_keying::directory::Answer;
+use strait_keying::directory::Certificate;
 use tokio::sync::broadcast;
 use tokio::task::{JoinError, spawn_blocking};
 
-use crate::etcd::Etcd;
+use crate::counters::{Counters, Giver, add};
+use crate::etcd::{Etcd, EtcdError};
 use crate::now;
-use crate::store::{Store, StoreError, Taken};
+use crate::store::{Refusal, RefusalReason, Store, StoreError, Taken};
 
 /// News that one who watches may be behind; who is further behind begins anew.
 const NEWS: usize = 4096;
@@ -22,13 +24,8 @@ pub(crate) enum Put {
     List(Box<[u8]>),
 }
 
-impl Put {
-    pub(crate) const fn bytes(&self) -> &[u8] {
-        match self {
-            Put::Certificate(bytes) | Put::List(bytes) => bytes,
-        }
-    }
-}
+/// What is found in etcd, of a certificate with the hash of a key under which it is.
+pub(crate) type Found = (Option<Vec<u8>>, Put);
 
 /// What is new.
 #[derive(Clone, Debug)]
@@ -48,17 +45,34 @@ pub(crate) enum KeeperError {
     Thread(#[from] JoinError),
 }
 
+/// What is put, once it was judged.
+#[derive(Clone, Debug)]
+pub(crate) enum Judged {
+    /// A certificate that may be kept, or is.
+    Certificate(Box<Certificate>),
+    /// A list that may be kept, or is.
+    List(Box<[u8]>),
+    /// Something else.
+    Refused(Refusal),
+}
+
 /// The store, who hears of what is new, and etcd.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     pub(crate) store: Arc<Store>,
     news: broadcast::Sender<News>,
     etcd: Option<Arc<Etcd>>,
+    pub(crate) counters: Counters,
 }
 
 impl Keeper {
     pub(crate) fn new(store: Arc<Store>, etcd: Option<Arc<Etcd>>) -> Keeper {
-        Keeper { store, news: broadcast::channel(NEWS).0, etcd }
+        Keeper { store, news: broadcast::channel(NEWS).0, etcd, counters: Counters::default() }
+    }
+
+    /// Whether etcd has the certificates.
+    pub(crate) const fn has_etcd(&self) -> bool {
+        self.etcd.is_some()
     }
 
     /// Hears of what is new from now on.
@@ -67,67 +81,103 @@ impl Keeper {
     }
 
     /// What comes of each thing that a client puts; where etcd has the certificates, it has to take it first.
-    pub(crate) async fn put(&self, puts: Vec<Put>) -> Result<Vec<Answer>, KeeperError> {
-        let Some(etcd) = &self.etcd else {
-            return Ok(self.keep(puts).await?.into_iter().map(answer).collect());
-        };
-        let mut answers = Vec::with_capacity(puts.len());
-        for put in puts {
-            let (store, judged) = (Arc::clone(&self.store), put.clone());
-            let taken = spawn_blocking(move || match &judged {
-                Put::Certificate(bytes) => store.judge_certificate(bytes, now()),
-                Put::List(bytes) => Ok(store.judge_list(bytes, now())),
-            });
-            let taken = taken.await??;
-            if matches!(taken, Taken::Refused(_)) {
-                answers.push(answer(taken));
-                continue;
+    pub(crate) async fn put(&self, puts: Vec<Put>) -> Result<Vec<Taken>, KeeperError> {
+        let store = Arc::clone(&self.store);
+        let mut judged = spawn_blocking(move || judge_all(&store, puts)).await??;
+        if let Some(etcd) = &self.etcd {
+            for some in distinct(etcd, &mut judged) {
+                if let Err(error) = etcd.put(some).await {
+                    add(&self.counters.etcd.failures, 1);
+                    refuse(some, &error);
+                }
             }
-            if let Err(error) = etcd.put(&put).await {
-                answers.push(Answer::Refused(error.to_string()));
-                continue;
-            }
-            answers.extend(self.keep(vec![put]).await?.into_iter().map(answer));
         }
-        Ok(answers)
+        self.keep_judged(judged, Giver::Client).await
     }
 
-    /// Keeps what is good of `puts` in the store, and tells who watches.
-    pub(crate) async fn keep(&self, puts: Vec<Put>) -> Result<Vec<Taken>, KeeperError> {
+    /// Keeps what is good of what etcd has, and tells who watches. What is found under the hash of a key is looked up by it first, so
+    /// that nothing is verified that is kept already.
+    pub(crate) async fn keep(&self, found: Vec<Found>) -> Result<Vec<Taken>, KeeperError> {
         let store = Arc::clone(&self.store);
-        let (taken, news) = spawn_blocking(move || keep(&store, puts)).await??;
+        let judged = spawn_blocking(move || {
+            let mut new = Vec::with_capacity(found.len());
+            for (hash, put) in found {
+                let known = match (&hash, &put) {
+                    (Some(hash), Put::Certificate(bytes)) => store.has(hash, bytes)?,
+                    _ => false,
+                };
+                if !known {
+                    new.push(put);
+                }
+            }
+            judge_all(&store, new)
+        });
+        self.keep_judged(judged.await??, Giver::Etcd).await
+    }
+
+    async fn keep_judged(&self, judged: Vec<Judged>, giver: Giver) -> Result<Vec<Taken>, KeeperError> {
+        let store = Arc::clone(&self.store);
+        let (taken, news) = spawn_blocking(move || keep(&store, judged)).await??;
+        self.counters.taken(giver, &taken);
         // Without one that watches it is not told.
         news.into_iter().for_each(|news| drop(self.news.send(news)));
         Ok(taken)
     }
 }
 
-fn answer(taken: Taken) -> Answer {
-    match taken {
-        Taken::New | Taken::Known => Answer::Stored,
-        Taken::Refused(words) => Answer::Refused(words),
+fn judge_all(store: &Store, puts: Vec<Put>) -> Result<Vec<Judged>, StoreError> {
+    let unix = now();
+    let judge = |put| {
+        let judged = match put {
+            Put::Certificate(bytes) => store
+                .judge_certificate(&bytes, unix)?
+                .map(|certificate| Judged::Certificate(Box::new(certificate))),
+            Put::List(bytes) => store.judge_list(&bytes, unix).map(|()| Judged::List(bytes)),
+        };
+        Ok(judged.unwrap_or_else(Judged::Refused))
+    };
+    puts.into_iter().map(judge).collect()
+}
+
+/// Parts of `judged` in which no key of etcd comes twice: a transaction of etcd's takes each once.
+fn distinct<'j>(etcd: &Etcd, mut judged: &'j mut [Judged]) -> Vec<&'j mut [Judged]> {
+    let mut parts = Vec::new();
+    while !judged.is_empty() {
+        let mut keys = BTreeSet::new();
+        let is_new = |one: &Judged| etcd.key(one).is_none_or(|key| keys.insert(key));
+        let end = judged.iter().map(is_new).position(|new| !new).unwrap_or(judged.len());
+        let (part, rest) = judged.split_at_mut(end);
+        parts.push(part);
+        judged = rest;
+    }
+    parts
+}
+
+fn refuse(judged: &mut [Judged], error: &EtcdError) {
+    for one in judged.iter_mut().filter(|one| !matches!(one, Judged::Refused(_))) {
+        *one = Judged::Refused(Refusal::new(RefusalReason::Etcd, error.to_string()));
     }
 }
 
-fn keep(store: &Store, puts: Vec<Put>) -> Result<(Vec<Taken>, Vec<News>), StoreError> {
-    let unix = now();
-    let certificates = puts.iter().filter_map(|put| match put {
-        Put::Certificate(bytes) => Some(bytes.clone()),
-        Put::List(_) => None,
+fn keep(store: &Store, judged: Vec<Judged>) -> Result<(Vec<Taken>, Vec<News>), StoreError> {
+    let certificates = judged.iter().filter_map(|one| match one {
+        Judged::Certificate(certificate) => Some(certificate.as_ref().clone()),
+        Judged::List(_) | Judged::Refused(_) => None,
     });
-    let certificates: Vec<_> = certificates.collect();
-    let mut of_certificates = store.take_certificates(&certificates, unix)?.into_iter();
-    let (mut all, mut news) = (Vec::with_capacity(puts.len()), Vec::new());
-    for put in puts {
-        let taken = match &put {
-            Put::Certificate(_) => of_certificates.next().unwrap_or(Taken::Known),
-            Put::List(bytes) => store.take_list(bytes, unix)?,
+    let certificates: Vec<Certificate> = certificates.collect();
+    let mut of_certificates = store.insert(&certificates)?.into_iter();
+    let (mut all, mut news) = (Vec::with_capacity(judged.len()), Vec::new());
+    for one in judged {
+        let (taken, new) = match one {
+            Judged::Refused(refusal) => (Taken::Refused(refusal), None),
+            Judged::Certificate(certificate) => {
+                let taken = of_certificates.next().unwrap_or(Taken::Known);
+                (taken, Some(News::Certificate(certificate.as_bytes().into())))
+            }
+            Judged::List(bytes) => (store.take_list(&bytes, now())?, Some(News::List(bytes.into()))),
         };
         if taken == Taken::New {
-            news.push(match put {
-                Put::Certificate(bytes) => News::Certificate(bytes.into()),
-                Put::List(bytes) => News::List(bytes.into()),
-            });
+            news.extend(new);
         }
         all.push(taken);
     }

@@ -7,13 +7,17 @@
 //! keeper      the one writer: checks, etcd, store, news                  keeper.rs
 //! etcd        etcd's JSON gateway: put, range, watch                      etcd.rs, etcd/
 //! server      connections of nodes, and what each may cost                server.rs, budget.rs
+//! counters    what is counted                                             counters.rs
+//! metrics     what is counted, as Prometheus reads it                     metrics.rs
 //! service     all of it together                                          service.rs
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod budget;
+mod counters;
 mod etcd;
 mod keeper;
+mod metrics;
 mod server;
 pub mod service;
 pub mod settings;

@@ -14,8 +14,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::budget::{self, Budgets, Source};
+use crate::counters::{Present, QuestionKind, add};
 use crate::keeper::{Keeper, News, Put};
 use crate::now;
+use crate::store::{Refusal, RefusalReason, Taken};
 
 /// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask.
 const CONNECTIONS: usize = 4096;
@@ -49,17 +51,23 @@ pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Res
             }
         };
         let source = budget::source(from.ip());
+        let counters = &keeper.counters;
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            add(&counters.refused_connections, 1);
             tracing::debug!(%from, "refused: there are as many connections as may be");
             continue;
         };
         if !lock(&budgets).connect(source, Instant::now()) {
+            add(&counters.refused_connections, 1);
             tracing::debug!(%from, "refused: this source has as many connections as it may");
             continue;
         }
+        add(&counters.accepted, 1);
         let (keeper, budgets) = (Arc::clone(&keeper), Arc::clone(&budgets));
         tokio::spawn(async move {
-            let mut connection = Connection::new(stream, from, source, keeper, Arc::clone(&budgets));
+            let _here = Present::new(&keeper.counters.connections);
+            let mut connection =
+                Connection::new(stream, from, source, Arc::clone(&keeper), Arc::clone(&budgets));
             if let Err(error) = connection.serve().await {
                 tracing::debug!(%from, "a connection ended: {error}");
             }
@@ -109,24 +117,32 @@ impl Connection {
             if waited?.is_empty() {
                 return Ok(());
             }
-            match self.question().await? {
+            let question = self.question().await?;
+            let (kind, asked) = (QuestionKind::of(&question), Instant::now());
+            self.keeper.counters.asked(kind);
+            let answer = match question {
                 Question::Watch { certificates } => return self.watch(certificates).await,
                 Question::Find(name) => {
                     let store = Arc::clone(&self.keeper.store);
                     let found = spawn_blocking(move || store.find(name, now())).await?;
                     let found = found.map_err(io::Error::other)?;
-                    let found = found.map_or(Answer::NotFound, |bytes| Answer::Certificate(bytes.into()));
-                    self.answer(&found).await?;
+                    found.map_or(Answer::NotFound, |bytes| Answer::Certificate(bytes.into()))
                 }
                 Question::List(known) => {
                     let list = self.keeper.store.list().filter(|(number, _)| *number != known);
-                    let answer =
-                        list.map_or(Answer::NoNews, |(_, bytes)| Answer::List(bytes.as_ref().into()));
-                    self.answer(&answer).await?;
+                    list.map_or(Answer::NoNews, |(_, bytes)| Answer::List(bytes.as_ref().into()))
                 }
-                Question::PutCertificate(bytes) => self.puts(Put::Certificate(bytes)).await?,
-                Question::PutList(bytes) => self.puts(Put::List(bytes)).await?,
-            }
+                Question::PutCertificate(bytes) => {
+                    self.puts(Put::Certificate(bytes), asked).await?;
+                    continue;
+                }
+                Question::PutList(bytes) => {
+                    self.puts(Put::List(bytes), asked).await?;
+                    continue;
+                }
+            };
+            self.keeper.counters.answered(kind, asked.elapsed(), 1);
+            self.answer(&answer).await?;
         }
     }
 
@@ -148,26 +164,30 @@ impl Connection {
     }
 
     /// Keeps what is put, with what has arrived behind it, in one transaction.
-    async fn puts(&mut self, first: Put) -> io::Result<()> {
+    async fn puts(&mut self, first: Put, asked: Instant) -> io::Result<()> {
         let mut puts = vec![first];
         while puts.len() < PUTS && self.has_whole_put() {
-            puts.push(match self.question().await? {
+            let question = self.question().await?;
+            self.keeper.counters.asked(QuestionKind::of(&question));
+            puts.push(match question {
                 Question::PutCertificate(bytes) => Put::Certificate(bytes),
                 Question::PutList(bytes) => Put::List(bytes),
                 _ => return Err(malformed()),
             });
         }
-        let answers = self.keeper.put(puts).await.map_err(|error| {
+        let lists = puts.iter().filter(|put| matches!(put, Put::List(_))).count();
+        let certificates = puts.len() - lists;
+        let taken = self.keeper.put(puts).await.map_err(|error| {
             tracing::error!("nothing was kept: {error}");
             io::Error::other(error)
         })?;
-        for answer in answers {
-            if matches!(answer, Answer::Refused(_)) {
-                self.pay(budget::FOREIGN).await;
-            }
-            self.answer(&answer).await?;
+        for (kind, count) in [(QuestionKind::PutCertificate, certificates), (QuestionKind::PutList, lists)] {
+            self.keeper.counters.answered(kind, asked.elapsed(), count as u64);
         }
-        Ok(())
+        let cost = taken.iter().map(cost).sum();
+        let answers: Vec<u8> = taken.into_iter().flat_map(|taken| answer(taken).to_bytes()).collect();
+        self.pay(cost).await;
+        self.write(&answers).await
     }
 
     /// Whether the next message is here, all of it, and puts something.
@@ -215,6 +235,8 @@ impl Connection {
 
     /// Tells all there is, then what is new, until the client is gone or too slow.
     async fn watch(&mut self, certificates: bool) -> io::Result<()> {
+        let keeper = Arc::clone(&self.keeper);
+        let _watching = Present::new(&keeper.counters.watching);
         // Before anything is read, so that nothing falls between.
         let mut news = self.keeper.watch();
         if let Some((_, list)) = self.keeper.store.list() {
@@ -242,6 +264,22 @@ impl Connection {
             };
             self.write(&answer.to_bytes()).await?;
         }
+    }
+}
+
+/// What a put costs. The authority signs something new once, and it is taken once: that is not for a source to repeat.
+fn cost(taken: &Taken) -> f64 {
+    match taken {
+        Taken::New => 0.0,
+        Taken::Refused(Refusal { reason: RefusalReason::Etcd, .. }) | Taken::Known => budget::cost(0),
+        Taken::Refused(_) => budget::FOREIGN,
+    }
+}
+
+fn answer(taken: Taken) -> Answer {
+    match taken {
+        Taken::New | Taken::Known => Answer::Stored,
+        Taken::Refused(refusal) => Answer::Refused(refusal.words),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use strait_node::metrics::{Metrics, MetricsError};
 use strait_node::privileges::{self, PrivilegeError, ServiceUser};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,6 +14,7 @@ use tokio::time::sleep;
 
 use crate::etcd::{Etcd, EtcdError, follow};
 use crate::keeper::Keeper;
+use crate::metrics::DirectoryMetrics;
 use crate::settings::{Settings, SettingsError};
 use crate::store::{Store, StoreError};
 use crate::{now, server};
@@ -40,6 +42,9 @@ pub enum DirectoryError {
         /// What the system said.
         source: io::Error,
     },
+    /// The port for metrics.
+    #[error(transparent)]
+    Metrics(#[from] MetricsError),
     /// Files for etcd.
     #[error(transparent)]
     Etcd(#[from] EtcdError),
@@ -60,15 +65,12 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
     let unusable = |source| DirectoryError::Listen { address: settings.listen, source };
     let listener = std::net::TcpListener::bind(settings.listen).map_err(unusable)?;
     listener.set_nonblocking(true).map_err(unusable)?;
+    let metrics = settings.metrics.map(Metrics::bind).transpose()?;
     // Keys for TLS may be readable by root only.
-    let etcd =
-        settings.etcd.as_ref().map(|etcd| Etcd::new(etcd, settings.authority)).transpose()?.map(Arc::new);
+    let etcd = settings.etcd.as_ref().map(Etcd::new).transpose()?.map(Arc::new);
     privileges::drop_all(owner(&settings.store)?)?;
     let store = Arc::new(Store::open(&settings.store, settings.authority)?);
-    tracing::info!(
-        listen = %settings.listen, certificates = store.count()?,
-        list = store.list().map_or(0, |(number, _)| number), "serving"
-    );
+    log_state(&settings, &store)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let keeper = Arc::new(Keeper::new(store, etcd.clone()));
@@ -76,6 +78,10 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
             tokio::spawn(follow(etcd, Arc::clone(&keeper)));
         }
         tokio::spawn(sweep(Arc::clone(&keeper)));
+        if let Some(metrics) = metrics {
+            let source = DirectoryMetrics { keeper: Arc::clone(&keeper), refused: metrics.refused() };
+            metrics.serve(source)?;
+        }
         let listener = TcpListener::from_std(listener)?;
         let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {
@@ -84,6 +90,18 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
             _ = interrupt.recv() => Ok(()),
         }
     })
+}
+
+/// One line with what is there.
+fn log_state(settings: &Settings, store: &Store) -> Result<(), StoreError> {
+    let (list, list_age_hours) = store.list_age(now()).map_or((0, 0), |(number, age)| (number, age / 3600));
+    let etcd = settings.etcd.as_ref().map(|etcd| etcd.urls.join(" ")).unwrap_or_default();
+    let metrics = settings.metrics.map(|address| address.to_string()).unwrap_or_default();
+    tracing::info!(
+        listen = %settings.listen, certificates = store.count()?, list, list_age_hours, store = %settings.store.display(), etcd,
+        metrics, "serving"
+    );
+    Ok(())
 }
 
 async fn sweep(keeper: Arc<Keeper>) {

@@ -41,6 +41,8 @@ pub struct Settings {
     pub authority: PublicKey,
     /// The file of the store.
     pub store: PathBuf,
+    /// Where metrics are served, an address of loopback; without it they are not.
+    pub metrics: Option<SocketAddr>,
     /// The etcd that has the certificates, of which the store is then a copy.
     pub etcd: Option<EtcdSettings>,
 }
@@ -71,6 +73,7 @@ struct DirectoryTable {
     listen: SocketAddr,
     authority: String,
     store: PathBuf,
+    metrics: Option<SocketAddr>,
 }
 
 #[derive(Deserialize)]
@@ -107,8 +110,15 @@ impl Settings {
         let File { directory, etcd } = toml::from_str(text).map_err(|error| error.to_string())?;
         let authority =
             directory.authority.parse().map_err(|error| format!("the key in `authority` {error}"))?;
+        let DirectoryTable { listen, store, metrics, .. } = directory;
+        if metrics.is_some_and(|address| !address.ip().is_loopback()) {
+            return Err(
+                "`metrics` in [directory] has to be an address of this host alone, as \"127.0.0.1:9478\""
+                    .to_owned(),
+            );
+        }
         let etcd = etcd.map(|table| etcd_settings(table, base)).transpose()?;
-        Ok(Settings { listen: directory.listen, authority, store: base.join(directory.store), etcd })
+        Ok(Settings { listen, authority, store: base.join(store), metrics, etcd })
     }
 }
 
@@ -153,6 +163,7 @@ mod tests {
     fn mistakes_are_said() {
         for (more, words) in [
             ("stoer = 1\n", "unknown field `stoer`"),
+            ("metrics = \"0.0.0.0:9478\"\n", "`metrics` in [directory]"),
             ("[etcd]\nurls = []\n", "`urls` in [etcd]"),
             ("[etcd]\nurls = [\"localhost:2379\"]\n", "`urls` in [etcd]"),
             ("[etcd]\nurls = [\"http://a:1\"]\nprefix = \"x\"\n", "`prefix` in [etcd]"),

@@ -8,30 +8,24 @@
 //! state          "list"                                 -> revocation list
 //! ```
 
-use std::net::IpAddr;
+mod refusal;
+mod tables;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use ipnet::IpNet;
-use redb::{
-    Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, Table, TableDefinition,
-    WriteTransaction,
-};
+use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata, TableDefinition};
 use strait_keying::PublicKey;
 use strait_keying::directory::{Certificate, ListChange, Trust, Untrusted};
 use strait_wire::sessionless::{Name, Nsid};
 
-const CERTIFICATES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("certificates");
-const NAMES: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("names");
-const NETWORKS: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("networks");
+pub use refusal::{Refusal, RefusalReason};
+use tables::{CERTIFICATES, HASH, HEAD, NAMES, NETWORKS, Tables, address, head, not_newer, owner_of};
+
 const STATE: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("state");
 const LIST: &str = "list";
 
-/// Bytes before a certificate: its serial number, its last second.
-const HEAD: usize = 16;
-/// Bytes of a hash.
-const HASH: usize = 16;
 /// Memory for pages of the store.
 const CACHE: usize = 64 << 20;
 
@@ -54,7 +48,7 @@ pub enum Taken {
     /// It was there.
     Known,
     /// It is not kept, and why.
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// The store.
@@ -101,6 +95,13 @@ impl Store {
     pub fn list(&self) -> Option<(u64, Arc<[u8]>)> {
         let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
         trust.list().map(|list| (list.number(), list.as_bytes().into()))
+    }
+
+    /// The number of the newest revocation list, and its age in seconds at `unix`.
+    #[must_use]
+    pub fn list_age(&self, unix: u64) -> Option<(u64, u64)> {
+        let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
+        trust.list().map(|list| (list.number(), unix.saturating_sub(list.issued())))
     }
 
     /// The certificate of the node with this name, unless it is revoked or has expired.
@@ -154,44 +155,69 @@ impl Store {
         Ok(last.map(|last| (page, last)))
     }
 
-    /// What would come of a certificate.
+    /// Whether the certificate `bytes` is kept for the key with this hash. Nothing is verified for that.
     ///
     /// # Errors
     /// [`StoreError`].
-    pub fn judge_certificate(&self, bytes: &[u8], unix: u64) -> Result<Taken, StoreError> {
-        self.judge(bytes, unix).map(Judged::taken)
+    pub fn has(&self, hash: &[u8], bytes: &[u8]) -> Result<bool, StoreError> {
+        let certificates = self.database.begin_read()?.open_table(CERTIFICATES)?;
+        Ok(certificates.get(hash)?.is_some_and(|kept| kept.value().get(HEAD..) == Some(bytes)))
     }
 
-    /// What would come of a list.
-    #[must_use]
-    pub fn judge_list(&self, bytes: &[u8], unix: u64) -> Taken {
-        match self.trust.lock().unwrap_or_else(PoisonError::into_inner).clone().take_list(bytes, unix) {
-            Ok(ListChange::Same) => Taken::Known,
-            Ok(ListChange::Newer) => Taken::New,
-            Err(error) => Taken::Refused(words(error)),
+    /// The certificate in `bytes`, if it is good and none that is kept for its key is newer; or why it will not be kept.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub fn judge_certificate(
+        &self,
+        bytes: &[u8],
+        unix: u64,
+    ) -> Result<Result<Certificate, Refusal>, StoreError> {
+        let certificate = match Certificate::from_bytes(bytes, &self.authority) {
+            Ok(certificate) => certificate,
+            Err(error) => return Ok(Err(error.into())),
+        };
+        let judged = self.trust.lock().unwrap_or_else(PoisonError::into_inner).is_good(&certificate, unix);
+        match judged {
+            // It may wait here for its time.
+            Ok(()) | Err(Untrusted::NotYet) => {}
+            Err(error) => return Ok(Err(error.into())),
+        }
+        let certificates = self.database.begin_read()?.open_table(CERTIFICATES)?;
+        let found = certificates.get(certificate.key_name().bytes())?;
+        match found.and_then(|found| not_newer(found.value(), &certificate)) {
+            Some(Taken::Refused(refusal)) => Ok(Err(refusal)),
+            Some(Taken::New | Taken::Known) | None => Ok(Ok(certificate)),
         }
     }
 
-    /// Keeps certificates, all in one transaction; says of each what came of it.
+    /// Why a list will not be kept, if it will not.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub fn judge_list(&self, bytes: &[u8], unix: u64) -> Result<(), Refusal> {
+        let mut trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(trust.take_list(bytes, unix).map(drop)?)
+    }
+
+    /// Keeps certificates that were judged, all in one transaction; says of each what came of it.
     ///
     /// # Errors
     /// [`StoreError`]; then none of them is kept.
-    pub fn take_certificates(&self, all: &[Box<[u8]>], unix: u64) -> Result<Vec<Taken>, StoreError> {
-        let read: Vec<_> = all.iter().map(|bytes| self.judge(bytes, unix)).collect::<Result<_, _>>()?;
-        if !read.iter().any(|one| matches!(one, Judged::New(_))) {
-            return Ok(read.into_iter().map(Judged::taken).collect());
+    pub fn insert(&self, certificates: &[Certificate]) -> Result<Vec<Taken>, StoreError> {
+        if certificates.is_empty() {
+            return Ok(Vec::new());
         }
         let transaction = self.database.begin_write()?;
         let mut tables = Tables::open(&transaction, self.authority)?;
-        let mut taken = Vec::with_capacity(read.len());
-        for one in read {
-            taken.push(match one {
-                Judged::New(certificate) => tables.insert(&certificate)?,
-                other => other.taken(),
-            });
-        }
+        let taken: Vec<Taken> =
+            certificates.iter().map(|one| tables.insert(one)).collect::<Result<_, _>>()?;
         drop(tables);
-        transaction.commit()?;
+        if taken.contains(&Taken::New) {
+            transaction.commit()?;
+        } else {
+            transaction.abort()?;
+        }
         Ok(taken)
     }
 
@@ -207,7 +233,7 @@ impl Store {
             Ok(ListChange::Newer) => {}
             Err(error) => {
                 *trust = next;
-                return Ok(Taken::Refused(words(error)));
+                return Ok(Taken::Refused(error.into()));
             }
         }
         let transaction = self.database.begin_write()?;
@@ -235,7 +261,7 @@ impl Store {
         let transaction = self.database.begin_write()?;
         let mut tables = Tables::open(&transaction, self.authority)?;
         for bytes in &expired {
-            if let Ok(certificate) = self.read(bytes) {
+            if let Ok(certificate) = Certificate::from_bytes(bytes, &self.authority) {
                 tables.remove(&certificate)?;
             }
         }
@@ -244,182 +270,9 @@ impl Store {
         Ok(expired.len())
     }
 
-    fn read(&self, bytes: &[u8]) -> Result<Certificate, String> {
-        Certificate::from_bytes(bytes, &self.authority).map_err(|error| format!("this {error}"))
-    }
-
-    fn judge(&self, bytes: &[u8], unix: u64) -> Result<Judged, StoreError> {
-        let certificate = match self.read(bytes) {
-            Ok(certificate) => certificate,
-            Err(words) => return Ok(Judged::Refused(words)),
-        };
-        let judged = self.trust.lock().unwrap_or_else(PoisonError::into_inner).is_good(&certificate, unix);
-        match judged {
-            // It may wait here for its time.
-            Ok(()) | Err(Untrusted::NotYet) => {}
-            Err(error) => return Ok(Judged::Refused(error.to_string())),
-        }
-        let certificates = self.database.begin_read()?.open_table(CERTIFICATES)?;
-        let found = certificates.get(certificate.key_name().bytes())?;
-        let older = found.and_then(|found| not_newer(found.value(), &certificate));
-        Ok(older.unwrap_or_else(|| Judged::New(Box::new(certificate))))
-    }
-
     fn is_good(&self, value: &[u8], unix: u64) -> bool {
         let Some((serial, until)) = head(value) else { return false };
         let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
         unix <= until && !trust.list().is_some_and(|list| list.has(serial))
     }
-}
-
-fn words(error: Untrusted) -> String {
-    match error {
-        Untrusted::List(error) => format!("this {error}"),
-        Untrusted::OlderList { given, known } => {
-            format!("list {given} is older than list {known}, which is kept")
-        }
-        other => other.to_string(),
-    }
-}
-
-/// What is done with a certificate.
-enum Judged {
-    New(Box<Certificate>),
-    Known,
-    Refused(String),
-}
-
-impl Judged {
-    fn taken(self) -> Taken {
-        match self {
-            Judged::New(_) => Taken::New,
-            Judged::Known => Taken::Known,
-            Judged::Refused(words) => Taken::Refused(words),
-        }
-    }
-}
-
-/// The tables of a transaction.
-struct Tables<'t> {
-    certificates: Table<'t, &'static [u8], &'static [u8]>,
-    names: Table<'t, &'static [u8], &'static [u8]>,
-    networks: Table<'t, &'static [u8], &'static [u8]>,
-    authority: PublicKey,
-}
-
-impl<'t> Tables<'t> {
-    fn open(transaction: &'t WriteTransaction, authority: PublicKey) -> Result<Tables<'t>, StoreError> {
-        Ok(Tables {
-            certificates: transaction.open_table(CERTIFICATES)?,
-            names: transaction.open_table(NAMES)?,
-            networks: transaction.open_table(NETWORKS)?,
-            authority,
-        })
-    }
-
-    fn insert(&mut self, certificate: &Certificate) -> Result<Taken, StoreError> {
-        let hash = certificate.key_name();
-        let hash = hash.bytes();
-        let before = self.certificates.get(hash)?.map(|found| found.value().to_vec());
-        if let Some(before) = &before {
-            if let Some(older) = not_newer(before, certificate) {
-                return Ok(older.taken());
-            }
-            // Names and networks that the new one no longer has.
-            if let Ok(before) =
-                Certificate::from_bytes(before.get(HEAD..).unwrap_or_default(), &self.authority)
-            {
-                self.forget(&before)?;
-            }
-        }
-        let serial = certificate.serial().to_be_bytes();
-        let value = [&serial[..], &certificate.valid().1.to_be_bytes(), certificate.as_bytes()].concat();
-        self.certificates.insert(hash, value.as_slice())?;
-        let owner = [hash, &serial[..]].concat();
-        point(&mut self.names, certificate.text_name().bytes(), &owner)?;
-        for net in &certificate.terms().networks {
-            point(&mut self.networks, &network_key(net), &owner)?;
-        }
-        Ok(Taken::New)
-    }
-
-    fn remove(&mut self, certificate: &Certificate) -> Result<(), StoreError> {
-        let hash = certificate.key_name();
-        self.certificates.remove(hash.bytes())?;
-        self.forget(certificate)
-    }
-
-    /// Removes what leads to a certificate beside its key.
-    fn forget(&mut self, certificate: &Certificate) -> Result<(), StoreError> {
-        let hash = certificate.key_name();
-        unpoint(&mut self.names, certificate.text_name().bytes(), hash.bytes())?;
-        let networks = certificate.terms().networks.iter();
-        networks.map(network_key).try_for_each(|net| unpoint(&mut self.networks, &net, hash.bytes()))
-    }
-}
-
-/// Has an entry lead to its owner, unless it leads to one with a higher serial number.
-fn point(table: &mut Table<'_, &[u8], &[u8]>, key: &[u8], owner: &[u8]) -> Result<(), StoreError> {
-    let serial = |owner: &[u8]| owner.get(HASH..).map(<[u8]>::to_vec);
-    let newer = table.get(key)?.is_some_and(|found| serial(found.value()) > serial(owner));
-    if !newer {
-        table.insert(key, owner)?;
-    }
-    Ok(())
-}
-
-/// Removes an entry that leads to the key with this hash.
-fn unpoint(table: &mut Table<'_, &[u8], &[u8]>, key: &[u8], hash: &[u8]) -> Result<(), StoreError> {
-    let is_its = table.get(key)?.is_some_and(|found| found.value().get(..HASH) == Some(hash));
-    if is_its {
-        table.remove(key)?;
-    }
-    Ok(())
-}
-
-/// What is said of a certificate that is not newer than the one in `kept` for the same key.
-fn not_newer(kept: &[u8], certificate: &Certificate) -> Option<Judged> {
-    let (serial, _) = head(kept)?;
-    if kept.get(HEAD..) == Some(certificate.as_bytes()) {
-        return Some(Judged::Known);
-    }
-    let words = || format!("certificate {serial} of this key, which is kept, is not older");
-    (serial >= certificate.serial()).then(|| Judged::Refused(words()))
-}
-
-fn head(value: &[u8]) -> Option<(u64, u64)> {
-    let (serial, rest) = value.split_first_chunk::<8>()?;
-    let (until, _) = rest.split_first_chunk::<8>()?;
-    Some((u64::from_be_bytes(*serial), u64::from_be_bytes(*until)))
-}
-
-fn address(name: &Name) -> IpAddr {
-    match <[u8; 4]>::try_from(name.bytes()) {
-        Ok(octets) => octets.into(),
-        Err(_) => <[u8; 16]>::try_from(name.bytes()).unwrap_or_default().into(),
-    }
-}
-
-/// The owner of the longest network that has `address`.
-fn owner_of(
-    networks: &impl ReadableTable<&'static [u8], &'static [u8]>,
-    address: IpAddr,
-) -> Result<Option<Vec<u8>>, StoreError> {
-    let most = if address.is_ipv4() { 32 } else { 128 };
-    for len in (0..=most).rev() {
-        let Ok(net) = IpNet::new(address, len) else { continue };
-        if let Some(owner) = networks.get(network_key(&net.trunc()).as_slice())? {
-            return Ok(owner.value().get(..HASH).map(<[u8]>::to_vec));
-        }
-    }
-    Ok(None)
-}
-
-fn network_key(net: &IpNet) -> Vec<u8> {
-    let mut key = vec![if net.addr().is_ipv4() { 4 } else { 6 }, net.prefix_len()];
-    match net.addr() {
-        IpAddr::V4(address) => key.extend_from_slice(&address.octets()),
-        IpAddr::V6(address) => key.extend_from_slice(&address.octets()),
-    }
-    key
 }

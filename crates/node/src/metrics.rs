@@ -7,17 +7,16 @@ use std::fmt::Write;
 use crate::report::{
     AttackerReport, CacheReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport,
 };
-pub(crate) use server::Metrics;
-pub use server::MetricsError;
+pub use server::{Metrics, MetricsError, MetricsSource};
 
-/// One metric: its name, type, help and samples.
-type MetricFamily = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
-type Labels = Vec<(&'static str, String)>;
+/// One metric: its name behind `strait_`, type, help and samples.
+pub type MetricFamily = (&'static str, &'static str, &'static str, Vec<(Labels, f64)>);
+/// The labels of a sample.
+pub type Labels = Vec<(&'static str, String)>;
 
 /// The report in the text exposition format of Prometheus.
 #[must_use]
 pub fn text(report: &DaemonReport) -> String {
-    let mut text = String::new();
     let all = [
         node(report),
         peer_info(report),
@@ -30,13 +29,31 @@ pub fn text(report: &DaemonReport) -> String {
         sessionless(report),
         directory(report),
     ];
-    for (name, kind, help, samples) in all.into_iter().flatten() {
+    exposition(all.into_iter().flatten())
+}
+
+/// Metrics in the text exposition format of Prometheus. Samples of a histogram have the label `le` last, and its `_sum` and `_count`
+/// are the samples without it, in this order.
+#[must_use]
+pub fn exposition(families: impl IntoIterator<Item = MetricFamily>) -> String {
+    let mut text = String::new();
+    for (name, kind, help, samples) in families {
         let _ = writeln!(text, "# HELP strait_{name} {help}\n# TYPE strait_{name} {kind}");
+        let mut is_sum = false;
         for (labels, value) in samples {
+            let is_bucket = labels.last().is_some_and(|(label, _)| *label == "le");
+            let suffix = if kind != "histogram" {
+                ""
+            } else if is_bucket {
+                "_bucket"
+            } else {
+                is_sum = !is_sum;
+                if is_sum { "_sum" } else { "_count" }
+            };
             let labels: Vec<String> =
                 labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escape(value))).collect();
             let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-            let _ = writeln!(text, "strait_{name}{labels} {value}");
+            let _ = writeln!(text, "strait_{name}{suffix}{labels} {value}");
         }
     }
     text

@@ -5,6 +5,7 @@
 //! - [`Namespace`] is a host, [`WireLink`] a wire that can be thin, [`TwoHosts`] the usual pair;
 //! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder, [`SmallDisk`] a disk that is soon full;
 //! - [`Post`] is a sender, a broker and a receiver, [`PostClient`] one of many senders;
+//! - [`directory`] has directories as processes, and certificates for them; what is behind a directory is [`outside::Etcd`];
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`program_with_mounts`] runs a program with files of its own in place of the system's, [`program_with_accounts`] one that may give this machine's accounts;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
@@ -26,6 +27,7 @@ pub mod attack;
 mod clear;
 mod connect;
 mod daemon;
+pub mod directory;
 mod disk;
 mod echo;
 mod error;

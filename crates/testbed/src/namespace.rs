@@ -160,17 +160,24 @@ impl Namespace {
     /// A command that will run inside the namespace, and is killed when the thread that spawns it ends.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let handle = Arc::clone(&self.handle);
-        let mut command = Command::new(program);
-        // SAFETY: between fork and exec only `setns` and `prctl` are called, both async-signal-safe; the
-        // descriptor is kept open by the closure's own reference.
+        let mut command = command_here(program);
+        // SAFETY: between fork and exec only `setns` is called, which is async-signal-safe; the descriptor is kept open by the
+        // closure's own reference.
         unsafe {
-            command.pre_exec(move || {
-                enter(handle.as_raw_fd())?;
-                die_with_parent()
-            });
+            command.pre_exec(move || enter(handle.as_raw_fd()));
         }
         command
     }
+}
+
+/// A command that will run where the thread is that spawns it, and is killed when that ends.
+pub(crate) fn command_here(program: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(program);
+    // SAFETY: between fork and exec only `prctl` is called, which is async-signal-safe.
+    unsafe {
+        command.pre_exec(die_with_parent);
+    }
+    command
 }
 
 /// Interfaces of this namespace ask for no routers (RFC 4861 section 6.3.7): what crosses an idle link is not the system's. Without

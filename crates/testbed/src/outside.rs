@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use strait_testdata::skip::{Need, skip};
 
 use crate::Error;
+pub use etcd::{Etcd, EtcdTls};
 pub use listening::ListeningProgram;
 pub use mosh::MoshServer;
 pub use packages::unpack;
@@ -57,6 +58,7 @@ pub fn file(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/outside").join(name)
 }
 
+mod etcd;
 mod listening;
 mod mosh;
 mod packages;

@@ -1,14 +1,16 @@
 //! Keeps the store as etcd is: all that is there, then each change as it comes, as long as the process lives.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use super::gateway::{Range, decoded, number};
-use super::{ANSWER_MAX, Etcd, EtcdError, PATIENCE, away};
-use crate::keeper::{Keeper, Put};
+use super::{ANSWER_MAX, Etcd, EtcdError, PATIENCE};
+use crate::counters::add;
+use crate::keeper::{Found, Keeper};
 use crate::store::Taken;
 
 /// Pause before etcd is asked again: at first, and at most. Others go on with what is known.
@@ -28,6 +30,8 @@ pub(crate) async fn follow(etcd: Arc<Etcd>, keeper: Arc<Keeper>) {
             watch(&etcd, &keeper, &mut revision, &mut away).await
         };
         let Err(error) = followed.await else { continue };
+        keeper.counters.etcd.followed.store(0, Ordering::Relaxed);
+        add(&keeper.counters.etcd.failures, 1);
         if matches!(error, EtcdError::Compacted) {
             revision = None;
         }
@@ -38,7 +42,7 @@ pub(crate) async fn follow(etcd: Arc<Etcd>, keeper: Arc<Keeper>) {
             tracing::warn!("{error}; what is known is served");
             (away, pause) = (true, FIRST_PAUSE);
             // Another member may do better.
-            etcd.at.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            etcd.at.fetch_add(1, Ordering::Relaxed);
         }
         sleep(pause).await;
     }
@@ -62,6 +66,7 @@ async fn load(etcd: &Etcd, keeper: &Keeper) -> Result<i64, EtcdError> {
             (true, None) => return Err(EtcdError::Strange("more, and nothing")),
             (false, _) => {
                 tracing::info!(entries = count, revision, "etcd is read");
+                keeper.counters.etcd.revision.store(revision, Ordering::Relaxed);
                 return Ok(revision + 1);
             }
         }
@@ -80,7 +85,7 @@ async fn watch(
     let mut response = opened.map_err(|_| EtcdError::Away("a watch did not begin".to_owned()))??;
     let mut lines = Vec::new();
     loop {
-        let Some(more) = response.chunk().await.map_err(away)? else {
+        let Some(more) = response.chunk().await.map_err(etcd.away())? else {
             return Err(EtcdError::Away("the watch ended".to_owned()));
         };
         lines.extend_from_slice(&more);
@@ -91,9 +96,11 @@ async fn watch(
                 tracing::info!("etcd is followed again");
             }
             let (puts, next) = changes(etcd, &message)?;
+            keeper.counters.etcd.followed.store(1, Ordering::Relaxed);
             take(keeper, puts).await;
             if let Some(next) = next {
                 *revision = Some(next);
+                keeper.counters.etcd.revision.store(next - 1, Ordering::Relaxed);
             }
         }
         if lines.len() > ANSWER_MAX {
@@ -103,7 +110,7 @@ async fn watch(
 }
 
 /// What is put in a message of a watch, and the revision behind it, if it is the last part of that.
-fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Put>, Option<i64>), EtcdError> {
+fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Found>, Option<i64>), EtcdError> {
     if let Some(error) = message.get("error") {
         return Err(EtcdError::Refuses(error.to_string().chars().take(200).collect()));
     }
@@ -128,15 +135,15 @@ fn changes(etcd: &Etcd, message: &Value) -> Result<(Vec<Put>, Option<i64>), Etcd
     Ok((puts, next))
 }
 
-async fn take(keeper: &Keeper, puts: Vec<Put>) {
+async fn take(keeper: &Keeper, puts: Vec<Found>) {
     if puts.is_empty() {
         return;
     }
     match keeper.keep(puts).await {
         Ok(taken) => {
             for one in taken {
-                if let Taken::Refused(words) = one {
-                    tracing::warn!("something in etcd is not taken: {words}");
+                if let Taken::Refused(refusal) = one {
+                    tracing::warn!("something in etcd is not taken: {}", refusal.words);
                 }
             }
         }

@@ -32,6 +32,13 @@ pub(super) fn digits(bytes: &[u8]) -> String {
     })
 }
 
+/// The bytes of hexadecimal digits.
+pub(super) fn of_digits(text: &str) -> Option<Vec<u8>> {
+    let digits = text.bytes().map(|digit| char::from(digit).to_digit(16));
+    let digits: Vec<u8> = digits.map(|digit| u8::try_from(digit?).ok()).collect::<Option<_>>()?;
+    digits.chunks(2).map(|pair| Some(pair.first()? << 4 | pair.get(1)?)).collect()
+}
+
 /// A page of keys and values.
 #[derive(Debug)]
 pub(super) struct Range {
@@ -70,6 +77,8 @@ mod tests {
             assert!(Range::of(&strange).is_err(), "{strange}");
         }
         assert_eq!(decoded(&json!("YQ==")), Some(b"a".to_vec()));
+        assert_eq!(of_digits(&digits(&[0, 0x1f, 0xff])), Some(vec![0, 0x1f, 0xff]));
+        assert_eq!((of_digits("0g"), of_digits("012")), (None, None));
         assert_eq!((decoded(&json!("?")), decoded(&json!(5))), (None, None));
     }
 }

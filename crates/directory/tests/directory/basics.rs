@@ -130,7 +130,7 @@ fn what_is_no_question_ends_its_connection_and_no_other() {
         &[0, 0, 0, 0, 1],
         &[0, 0, 0, 2, 9, 9],
     ] {
-        let mut stream = TcpStream::connect(&directory.server).unwrap();
+        let mut stream = TcpStream::connect(directory.server()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(bad).unwrap();
         let mut rest = Vec::new();

@@ -1,6 +1,8 @@
 use strait_keying::directory::{Answer, Question};
 
-use crate::place::{Directory, Etcd, answer, certificate, find, folder, list, until};
+use strait_testbed::outside::Etcd;
+
+use crate::place::{self, Directory, answer, certificate, find, folder, list, until};
 
 fn section(etcd: &Etcd) -> String {
     format!("[etcd]\nurls = [\"{}\"]\n", etcd.url())
@@ -13,7 +15,7 @@ fn put_when_it_can(directory: &Directory, serial: u64, number: u32) {
 #[test]
 fn what_one_directory_is_given_all_over_the_same_etcd_have() {
     let dir = folder();
-    let Some(mut etcd) = Etcd::start(dir.path()) else { return };
+    let Some(mut etcd) = place::etcd(dir.path(), None) else { return };
     let [one, other] = ["one", "other"].map(|name| Directory::start(dir.path(), name, &section(&etcd)));
     put_when_it_can(&one, 1, 1);
     assert!(matches!(one.ask(&find(1)), Answer::Certificate(_)));
@@ -44,7 +46,7 @@ fn what_one_directory_is_given_all_over_the_same_etcd_have() {
     etcd.kill();
     assert!(one.put(&certificate(400, 400)).unwrap_err().contains("etcd does not answer"));
     assert!(matches!(third.ask(&find(2)), Answer::Certificate(_)));
-    etcd.run();
+    etcd.run().unwrap();
     put_when_it_can(&one, 500, 500);
     for directory in [&other, &third] {
         until("the watch goes on", || {
@@ -56,7 +58,7 @@ fn what_one_directory_is_given_all_over_the_same_etcd_have() {
 #[test]
 fn what_others_write_to_etcd_is_taken_only_if_it_is_signed_and_newer() {
     let dir = folder();
-    let Some(etcd) = Etcd::start(dir.path()) else { return };
+    let Some(etcd) = place::etcd(dir.path(), None) else { return };
     let [one, other] = ["one", "other"].map(|name| Directory::start(dir.path(), name, &section(&etcd)));
     put_when_it_can(&one, 2, 1);
     until("the other has it", || matches!(other.ask(&find(1)), Answer::Certificate(_)).then_some(()));

@@ -2,9 +2,13 @@
 //!
 //! - `place`: an authority, a directory's process, etcd
 //! - `basics`: questions, what is refused, restarts, bad input
+//! - `metrics`: what Prometheus reads
+//! - `tls`: etcd that wants certificates of its clients
 //! - `etcd`: several directories over one etcd, which stops and comes back
 #![allow(clippy::unwrap_used)]
 
 mod basics;
 mod etcd;
+mod metrics;
 mod place;
+mod tls;

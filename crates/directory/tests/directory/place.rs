@@ -1,31 +1,21 @@
 //! What the tests have: an authority, directories, etcd.
 
-use std::fs::File;
-use std::net::TcpListener;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use strait_keying::PrivateKey;
-use strait_keying::directory::{Answer, Certificate, CertificateTerms, Question, RevocationList};
-use strait_keying::sessionless::{KeyCard, key_name};
+use strait_keying::directory::{Answer, Certificate, Question, RevocationList};
+use strait_keying::sessionless::key_name;
 use strait_node::directory::DirectoryConnection;
 use strait_testbed::Workdir;
+pub(crate) use strait_testbed::directory::PATIENCE;
+use strait_testbed::directory::{self, DirectoryProcess, node_key};
+use strait_testbed::outside::{Etcd, EtcdTls};
 use strait_testdata::skip::{Need, skip};
-
-/// How long anything may take that the tests wait for.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) fn authority() -> PrivateKey {
     PrivateKey::generate(&[9; 32])
-}
-
-/// The private key of the node with this number.
-pub(crate) fn node(number: u32) -> PrivateKey {
-    let mut seed = [3; 32];
-    seed[..4].copy_from_slice(&number.to_be_bytes());
-    PrivateKey::generate(&seed)
 }
 
 /// A certificate for the node with this number, called `nN`, at 10.(N).
@@ -34,17 +24,7 @@ pub(crate) fn certificate(serial: u64, number: u32) -> Certificate {
 }
 
 pub(crate) fn signed(by: &PrivateKey, serial: u64, number: u32, until: u64) -> Certificate {
-    let own = node(number);
-    let card = KeyCard::plain("self".parse().unwrap(), own.public());
-    let [_, a, b, c] = number.to_be_bytes();
-    let terms = CertificateTerms {
-        serial,
-        name: format!("n{number}").parse().unwrap(),
-        networks: vec![format!("10.{a}.{b}.{c}/32").parse().unwrap()],
-        valid: (until - 7200, until),
-        endpoint: None,
-    };
-    Certificate::issue(by, &terms, &card.sign(&own)).unwrap()
+    directory::certificate(by, serial, number, until).unwrap()
 }
 
 pub(crate) fn list(number: u64, serials: &[u64]) -> RevocationList {
@@ -52,64 +32,48 @@ pub(crate) fn list(number: u64, serials: &[u64]) -> RevocationList {
 }
 
 pub(crate) fn find(number: u32) -> Question {
-    Question::Find(key_name(&node(number).public()))
-}
-
-/// A port of this host that is free now.
-pub(crate) fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// A process that is killed when its owner goes.
-#[derive(Debug)]
-pub(crate) struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+    Question::Find(key_name(&node_key(number).public()))
 }
 
 /// A directory.
 #[derive(Debug)]
-pub(crate) struct Directory {
-    file: PathBuf,
-    pub(crate) server: String,
-    process: Option<Running>,
-}
+pub(crate) struct Directory(DirectoryProcess);
 
 impl Directory {
     /// Starts one called `name` in `dir`; `more` is added to its configuration.
     pub(crate) fn start(dir: &Path, name: &str, more: &str) -> Directory {
-        let port = free_port();
-        let text = format!(
-            "[directory]\nlisten = \"127.0.0.1:{port}\"\nauthority = \"{}\"\nstore = \"{name}.redb\"\n{more}",
-            authority().public()
-        );
-        let file = dir.join(format!("{name}.toml"));
-        std::fs::write(&file, text).unwrap();
-        let mut it = Directory { file, server: format!("127.0.0.1:{port}"), process: None };
-        it.run();
-        it
+        let program = Path::new(env!("CARGO_BIN_EXE_strait-directory"));
+        Directory(DirectoryProcess::start(program, dir, name, &authority().public(), more).unwrap())
+    }
+
+    /// What one says that does not start.
+    pub(crate) fn refused(dir: &Path, name: &str, more: &str) -> String {
+        let program = Path::new(env!("CARGO_BIN_EXE_strait-directory"));
+        let started = DirectoryProcess::start(program, dir, name, &authority().public(), more);
+        started.expect_err("it started").to_string()
+    }
+
+    /// What it has logged.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(self.0.log()).unwrap()
     }
 
     /// Starts its process, which must not run.
     pub(crate) fn run(&mut self) {
-        let log = File::options().create(true).append(true).open(self.file.with_extension("log")).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_strait-directory"));
-        let child = command.arg(&self.file).stderr(Stdio::from(log)).spawn().unwrap();
-        self.process = Some(Running(child));
-        until("the directory listens", || DirectoryConnection::open(&self.server, PATIENCE).ok());
+        self.0.run().unwrap();
     }
 
     /// Kills it.
     pub(crate) fn kill(&mut self) {
-        self.process = None;
+        self.0.kill();
+    }
+
+    pub(crate) fn server(&self) -> &str {
+        self.0.server()
     }
 
     pub(crate) fn open(&self) -> DirectoryConnection {
-        DirectoryConnection::open(&self.server, PATIENCE).unwrap()
+        self.0.open().unwrap()
     }
 
     pub(crate) fn ask(&self, question: &Question) -> Answer {
@@ -143,51 +107,12 @@ pub(crate) fn answer(certificate: &Certificate) -> Answer {
     Answer::Certificate(certificate.as_bytes().into())
 }
 
-/// etcd with a folder, a port and, if need be, TLS.
-#[derive(Debug)]
-pub(crate) struct Etcd {
-    dir: PathBuf,
-    port: u16,
-    process: Option<Running>,
-}
-
-impl Etcd {
-    /// Starts one in `dir`, if this machine has it.
-    pub(crate) fn start(dir: &Path) -> Option<Etcd> {
-        let there =
-            Command::new("etcd").arg("--version").output().is_ok_and(|output| output.status.success());
-        if !(there || skip(Need::Programs, "no etcd")) {
-            return None;
-        }
-        let mut etcd = Etcd { dir: dir.join("etcd"), port: free_port(), process: None };
-        etcd.run();
-        Some(etcd)
+/// An etcd in `dir`, if this machine has it.
+pub(crate) fn etcd(dir: &Path, tls: Option<EtcdTls>) -> Option<Etcd> {
+    if !(Etcd::is_here() || skip(Need::Programs, "no etcd")) {
+        return None;
     }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.port)
-    }
-
-    pub(crate) fn run(&mut self) {
-        let log = File::options().create(true).append(true).open(self.dir.with_extension("log")).unwrap();
-        let (url, peers) = (self.url(), format!("http://127.0.0.1:{}", free_port()));
-        let mut command = Command::new("etcd");
-        command.arg("--data-dir").arg(&self.dir).args([
-            "--listen-client-urls",
-            &url,
-            "--advertise-client-urls",
-            &url,
-        ]);
-        command.args(["--listen-peer-urls", &peers, "--initial-advertise-peer-urls", &peers]);
-        command.args(["--initial-cluster", &format!("default={peers}")]);
-        // Distributions name others in the environment.
-        let child = command.env_clear().stdout(Stdio::null()).stderr(Stdio::from(log)).spawn().unwrap();
-        self.process = Some(Running(child));
-    }
-
-    pub(crate) fn kill(&mut self) {
-        self.process = None;
-    }
+    Some(Etcd::start(dir, tls).unwrap())
 }
 
 /// A folder for all of it.

@@ -1,4 +1,4 @@
-//! The port on which metrics are served: few connections at once, none for long, and one report for all of them.
+//! The port on which metrics of a node, or of a directory, are served: few connections at once, none for long, and one report for all of them.
 
 use std::convert::Infallible;
 use std::io;
@@ -42,16 +42,35 @@ pub struct MetricsError {
     source: io::Error,
 }
 
+/// What has metrics to serve.
+pub trait MetricsSource: Send + Sync + 'static {
+    /// The metrics of now in the text exposition format; none when the process is ending.
+    fn text(&self) -> impl Future<Output = Option<String>> + Send;
+}
+
+impl MetricsSource for mpsc::Sender<PendingRequest> {
+    async fn text(&self) -> Option<String> {
+        let (_written, seen) = oneshot::channel();
+        let Answer::Report { report } = ask(self, local::Request::Show, seen).await else {
+            return None;
+        };
+        Some(text(&report))
+    }
+}
+
 /// An open port for metrics.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub struct Metrics {
     pub(super) listener: std::net::TcpListener,
     refused: Arc<AtomicU64>,
 }
 
 impl Metrics {
     /// Opens the port.
-    pub(crate) fn bind(address: SocketAddr) -> Result<Metrics, MetricsError> {
+    ///
+    /// # Errors
+    /// [`MetricsError`], as `bind(2)`.
+    pub fn bind(address: SocketAddr) -> Result<Metrics, MetricsError> {
         let failed = |source| MetricsError { address, source };
         let listener = std::net::TcpListener::bind(address).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
@@ -59,20 +78,28 @@ impl Metrics {
     }
 
     /// How many connections were closed because too many were open.
-    pub(crate) fn refused(&self) -> Arc<AtomicU64> {
+    #[must_use]
+    pub fn refused(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.refused)
     }
 
-    /// Serves `/metrics` until the runtime ends.
-    pub(crate) fn serve(self, asks: mpsc::Sender<PendingRequest>) -> io::Result<()> {
+    /// Serves `/metrics` until the runtime ends, in which it is called.
+    ///
+    /// # Errors
+    /// As the runtime's, when it does not take the socket.
+    pub fn serve(self, source: impl MetricsSource) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
-        let snapshot = Arc::new(Snapshot { asks, last: Mutex::default() });
+        let snapshot = Arc::new(Snapshot { source, last: Mutex::default() });
         tokio::spawn(accept(listener, snapshot, self.refused));
         Ok(())
     }
 }
 
-async fn accept(listener: TcpListener, snapshot: Arc<Snapshot>, refused: Arc<AtomicU64>) {
+async fn accept<S: MetricsSource>(
+    listener: TcpListener,
+    snapshot: Arc<Snapshot<S>>,
+    refused: Arc<AtomicU64>,
+) {
     let room = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         match listener.accept().await {
@@ -80,7 +107,7 @@ async fn accept(listener: TcpListener, snapshot: Arc<Snapshot>, refused: Arc<Ato
                 Ok(place) => {
                     let snapshot = Arc::clone(&snapshot);
                     tokio::spawn(async move {
-                        converse(stream, &snapshot).await;
+                        converse(stream, snapshot.as_ref()).await;
                         drop(place);
                     });
                 }
@@ -98,7 +125,7 @@ async fn accept(listener: TcpListener, snapshot: Arc<Snapshot>, refused: Arc<Ato
 }
 
 /// Answers one request and closes the connection.
-async fn converse(stream: TcpStream, snapshot: &Snapshot) {
+async fn converse<S: MetricsSource>(stream: TcpStream, snapshot: &Snapshot<S>) {
     let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, snapshot).await) });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(REQUEST_MAX).keep_alive(false);
@@ -110,11 +137,11 @@ async fn converse(stream: TcpStream, snapshot: &Snapshot) {
     }
 }
 
-async fn answer(request: &Request<Incoming>, snapshot: &Snapshot) -> Response<String> {
+async fn answer<S: MetricsSource>(request: &Request<Incoming>, snapshot: &Snapshot<S>) -> Response<String> {
     let (status, text) = match (request.method(), request.uri().path()) {
         (&Method::GET, "/metrics") => match snapshot.text().await {
             Some(text) => (StatusCode::OK, text),
-            None => (StatusCode::SERVICE_UNAVAILABLE, "the tunnel is shutting down\n".to_owned()),
+            None => (StatusCode::SERVICE_UNAVAILABLE, "shutting down\n".to_owned()),
         },
         (_, "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, String::new()),
         _ => (StatusCode::NOT_FOUND, String::new()),
@@ -125,25 +152,21 @@ async fn answer(request: &Request<Incoming>, snapshot: &Snapshot) -> Response<St
     response
 }
 
-/// The last report, which answers all requests within [`FRESH`].
-struct Snapshot {
-    asks: mpsc::Sender<PendingRequest>,
+/// The last metrics, which answer all requests within [`FRESH`].
+struct Snapshot<S> {
+    source: S,
     last: Mutex<Option<(Instant, String)>>,
 }
 
-impl Snapshot {
-    /// The metrics of now or of a moment ago; none when the daemon is ending.
+impl<S: MetricsSource> Snapshot<S> {
+    /// The metrics of now or of a moment ago; none when the process is ending.
     async fn text(&self) -> Option<String> {
         // Those who come while a report is being made wait for it here.
         let mut last = self.last.lock().await;
         if let Some((_, text)) = last.as_ref().filter(|(made, _)| made.elapsed() < FRESH) {
             return Some(text.clone());
         }
-        let (_written, seen) = oneshot::channel();
-        let Answer::Report { report } = ask(&self.asks, local::Request::Show, seen).await else {
-            return None;
-        };
-        let text = text(&report);
+        let text = self.source.text().await?;
         *last = Some((Instant::now(), text.clone()));
         Some(text)
     }
