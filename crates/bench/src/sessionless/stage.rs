@@ -9,6 +9,8 @@ use strait_testbed::{DaemonProcess, Extra, LinkSpec, Site, TwoHosts, Workdir};
 use crate::error::Error;
 use crate::stage::MTU;
 
+/// One suite for both: a session agrees on the fastest, and without a card each node takes AES-256-GCM.
+const SUITE: &str = "aes-256-gcm";
 /// How long a session may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -51,7 +53,8 @@ impl KeyingStage {
         let hosts = TwoHosts::direct(LinkSpec::unshaped())?;
         let dir = Workdir::create()?;
         let sites = Site::pair(program, &hosts, dir.path())?;
-        let (node, peer) = (format!("mtu = {MTU}\n"), format!("keying = \"{}\"\n", keying.name()));
+        let node = format!("mtu = {MTU}\nsuites = [\"{SUITE}\"]\n");
+        let (node, peer) = (node, format!("keying = \"{}\"\n", keying.name()));
         let extra = Extra { node: &node, peer: &peer, ..Extra::default() };
         let [a, b] = &sites;
         let start = |site: &Site, peer: &Site| site.start(&site.configure("tunnel", &[peer], extra)?, "run");
