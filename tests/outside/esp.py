@@ -22,6 +22,10 @@ PLAIN, DEFLATE = 0, 1  # codecs of a block
 CODED = 0x80  # with it: headers are coded
 PROMPT = 0x20  # with it: need not wait until losses before it are repaired
 
+HEADER = 0x11  # first byte of a header with a wrapped packet key, in front of ESP
+NAMES = {0: 0, 1: 4, 3: 16, 4: 16, 8: 16}  # bytes of a name, by its name space
+WRAPPED, CHECK = 48, 16  # bytes of the wrapped packet key and of the check behind it
+
 Forged = IPSecIntegrityError
 
 
@@ -32,16 +36,29 @@ class Association:
         self.direction = row["direction"]
         self.spi = int(row["spi"], 16)
         self.implicit = row["iv"] == "implicit"
+        self.first = 0
         key = bytes.fromhex(row["key_and_salt"])
         self.sa = SecurityAssociation(ESP, self.spi, crypt_algo=AEAD[row["suite"]], crypt_key=key, esn_en=True)
 
     def open(self, datagram):
         """The sequence number, next header and payload of a datagram; `Forged` when the ICV is wrong."""
-        seq = struct.unpack("!L", datagram[4:8])[0]
+        if datagram[0] == HEADER:
+            datagram = self.behind_header(datagram)
+        low = struct.unpack("!L", datagram[4:8])[0]
+        # Numbers begin at the first; the low half says how far behind it one is.
+        seq = self.first + (low - self.first & 0xFFFFFFFF)
         if self.implicit:
             datagram = datagram[:8] + struct.pack("!Q", seq) + datagram[8:]
-        plain = self.sa.crypt_algo.decrypt(self.sa, ESP(datagram), self.sa.crypt_key, esn_en=True, esn=0)
+        esn = seq >> 32
+        plain = self.sa.crypt_algo.decrypt(self.sa, ESP(datagram), self.sa.crypt_key, esn_en=True, esn=esn)
         return seq, plain.nh, plain.data
+
+    def behind_header(self, datagram):
+        """The ESP packet behind a header of keys without sessions, which says the number of the key's first packet."""
+        names, spi, self.first = struct.unpack("!xxBxxxxxxxxxLQ", datagram[:24])
+        assert spi == self.spi, "a header of another SPI"
+        lengths = [NAMES[names >> 4], NAMES[names & 15]]
+        return datagram[24 + sum(lengths) + WRAPPED + CHECK :]
 
     def seal(self, seq, packet):
         """A datagram with one IPv4 packet."""
@@ -62,8 +79,14 @@ def associations(path):
 
 
 def is_esp(datagram):
-    """Whether a datagram of the tunnel's port is ESP, by its first byte."""
-    return len(datagram) > 8 and 0x04 <= datagram[0] <= 0x0F
+    """Whether a datagram of the tunnel's port is ESP, by its first byte, or has a header in front of ESP."""
+    return len(datagram) > 8 and (0x04 <= datagram[0] <= 0x0F or datagram[0] == HEADER)
+
+
+def spi(datagram):
+    """The SPI of such a datagram."""
+    at = 12 if datagram[0] == HEADER else 0
+    return int.from_bytes(datagram[at : at + 4], "big")
 
 
 def length(packet):
@@ -166,4 +189,4 @@ def datagrams(pcap, port):
                 yield bytes(frame[UDP].payload)
 
 
-__all__ = ["IP", "UDP", "Forged", "Reader", "associations", "datagrams", "is_esp", "report"]
+__all__ = ["IP", "UDP", "Forged", "Reader", "associations", "datagrams", "is_esp", "report", "spi"]

@@ -15,7 +15,7 @@ def main(keys, pcap, port):
     for datagram in esp.datagrams(pcap, int(port)):
         if not esp.is_esp(datagram):
             continue
-        spi = int.from_bytes(datagram[:4], "big")
+        spi = esp.spi(datagram)
         seq, next_header, payload = associations[spi].open(datagram)
         kind, packets = readers[spi].read(next_header, payload)
         line = {"direction": associations[spi].direction, "spi": spi, "seq": seq, "kind": kind}

@@ -28,7 +28,8 @@ const PEERS: u32 = 10_000;
 const OUTSIDE: u32 = u32::from_be_bytes([198, 19, 0, 1]);
 /// Inside the tunnel.
 const INSIDE: u32 = u32::from_be_bytes([10, 78, 0, 1]);
-const COLUMNS: [&str; 4] = ["start, s", "memory, all processes, MiB", "`strait show --json`, s", "ping of one of them, ms"];
+const COLUMNS: [&str; 4] =
+    ["start, s", "memory, all processes, MiB", "`strait show --json`, s", "ping of one of them, ms"];
 
 pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let (runs, peers) = setting.effort.pick((5, PEERS), (1, PEERS));

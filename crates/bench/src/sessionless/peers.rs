@@ -11,8 +11,8 @@ use strait_keying::PrivateKey;
 use strait_lab::measure::{RunValues, settle};
 use strait_testbed::{interrupt, sample};
 
-use self::core::{Hub, Remote, now};
 pub(super) use self::core::wrong;
+use self::core::{Hub, Remote, now};
 use crate::error::Error;
 use crate::report::{BenchSection, progress};
 use crate::stage::BenchSetup;

@@ -90,10 +90,20 @@ fn message(word: &str, family: Family, round: usize) -> String {
 
 /// A pair that exports its keys, and a capture of everything on its link.
 fn watched(node: &str, peer: &str, sections: &str) -> (Pair, Capture) {
+    let (pair, capture) = watched_from_the_start(node, peer, sections);
+    pair.wait_for_session();
+    (pair, capture)
+}
+
+/// The same, with or without a session so far.
+fn watched_from_the_start(node: &str, peer: &str, sections: &str) -> (Pair, Capture) {
     let node = format!("danger_export_keys = \"{KEYS}\"\n{node}");
-    let pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
     let capture = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
-    (pair.and_up(Extra { node: &node, peer, sections, ..Extra::default() }), capture)
+    let extra = Extra { node: &node, peer, sections, ..Extra::default() };
+    pair.start(0, extra);
+    pair.start(1, extra);
+    (pair, capture)
 }
 
 const ROUNDS: usize = 12;
@@ -111,17 +121,35 @@ fn scapy_opens_what_the_tunnel_sent() {
         ("explicit", "chacha20-poly1305"),
     ] {
         let (pair, capture) = watched(&format!("iv = \"{iv}\"\nsuites = [\"{suite}\"]"), "", "");
-        converse(&pair, Family::V4, ROUNDS);
-        converse(&pair, Family::V6, ROUNDS);
-        let opened = open(&pair, &capture.stop());
-        for family in [Family::V4, Family::V6] {
-            for round in 0..ROUNDS {
-                for (direction, word) in [("out", "question"), ("in", "answer")] {
-                    let found = count(&opened, direction, &format!("{word} {round} over {family:?}"));
-                    assert_eq!(found, 1, "{iv} {suite}: {word} {round} over {family:?}");
-                }
+        each_word_is_opened_once(&pair, capture, &format!("{iv} {suite}"));
+    }
+}
+
+/// Sends messages, and looks for each in what scapy opens of the capture.
+fn each_word_is_opened_once(pair: &Pair, capture: Capture, what: &str) {
+    converse(pair, Family::V4, ROUNDS);
+    converse(pair, Family::V6, ROUNDS);
+    let opened = open(pair, &capture.stop());
+    for family in [Family::V4, Family::V6] {
+        for round in 0..ROUNDS {
+            for (direction, word) in [("out", "question"), ("in", "answer")] {
+                let found = count(&opened, direction, &format!("{word} {round} over {family:?}"));
+                assert_eq!(found, 1, "{what}: {word} {round} over {family:?}");
             }
         }
+    }
+}
+
+#[test]
+fn scapy_opens_what_was_sent_without_a_session() {
+    if !allowed() || !has_scapy() {
+        return;
+    }
+    for (suite, path) in [("aes-256-gcm", ""), ("chacha20-poly1305", ""), ("aes-128-gcm", "one_way = true\n")]
+    {
+        let peer = format!("keying = \"sessionless\"\n{path}");
+        let (pair, capture) = watched_from_the_start(&format!("suites = [\"{suite}\"]"), &peer, "");
+        each_word_is_opened_once(&pair, capture, &format!("{suite} {path}"));
     }
 }
 

@@ -26,7 +26,9 @@ pub(crate) const KEYING: Extra<'_> =
 pub(crate) type Captured = Arc<Mutex<Vec<(FrameDirection, Vec<u8>)>>>;
 
 /// A pair without daemons, whose datagrams are kept; those that `pass` refuses are lost.
-pub(crate) fn tapped(pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static) -> (Pair, Relay, Captured) {
+pub(crate) fn tapped(
+    pass: impl Fn(FrameDirection, &[u8]) -> bool + Send + 'static,
+) -> (Pair, Relay, Captured) {
     let captured = Captured::default();
     let keep = Arc::clone(&captured);
     let (hosts, relay) = Relay::between(fast(), move |direction, frame| {

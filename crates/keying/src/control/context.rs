@@ -4,14 +4,12 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::{Random, Time};
-use strait_crypto::KeyMaterial;
-use strait_ipsec::{PeerId, ReportWish, inbound, outbound};
+use strait_ipsec::{EspKeys, EspSpec, ReportWish, SaSpec, inbound, outbound};
 use strait_scheduler::LinkRate;
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use super::spis::SpiPool;
-use crate::agreement::PairAgreement;
 use crate::keystream::Keystream;
 use crate::{
     Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, LossRepair,
@@ -118,20 +116,14 @@ impl ControlContext {
         self.tick_at = any.then(|| now + TICK);
     }
 
-    /// Hands out a key, if the settings are for it.
-    pub(crate) fn export_key(
-        &mut self,
-        peer: PeerId,
-        direction: SaDirection,
-        spi: Spi,
-        agreement: &PairAgreement,
-        key: &KeyMaterial,
-    ) {
+    /// Hands out the key of an association, if the settings are for it and one algorithm has it.
+    pub(crate) fn export_key(&mut self, direction: SaDirection, spec: &SaSpec) {
         if self.node.export == KeyExport::Never {
             return;
         }
-        if let Ok(material) = KeyMaterial::new(agreement.suite, key.expose()) {
-            let key = DangerKey { peer, direction, spi, suite: agreement.suite, iv: agreement.iv, material };
+        if let Some(EspSpec { spi, keys: EspKeys::Aead { key, iv } }) = &spec.esp {
+            let (peer, spi, iv, suite) = (spec.peer, *spi, *iv, key.algorithm());
+            let key = DangerKey { peer, direction, spi, suite, iv, material: key.duplicate() };
             self.actions.push_back(Action::DangerKey(Box::new(key)));
         }
     }

@@ -26,6 +26,11 @@ impl RunValues {
         self.0.push(value);
     }
 
+    /// Adds the values of other runs of the same.
+    pub fn extend(&mut self, other: &RunValues) {
+        self.0.extend_from_slice(&other.0);
+    }
+
     /// The values in the order of the runs.
     pub fn values(&self) -> &[f64] {
         &self.0

@@ -6,8 +6,8 @@ use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::problem::{Problem, nearest};
 use super::Diagnostic;
+use super::problem::{Problem, nearest};
 
 /// A value with its place in the text.
 #[derive(Clone, Debug)]

@@ -110,17 +110,15 @@ impl NewPair {
             Role::Initiator => (keys.back, keys.forth),
             Role::Responder => (keys.forth, keys.back),
         };
-        context.export_key(peer, SaDirection::In, plan.inbound, agreement, &key_in);
-        context.export_key(peer, SaDirection::Out, plan.outbound, agreement, &key_out);
         let spec = |spi, key, payloads| SaSpec::session(peer, spi, key, agreement.iv, payloads);
+        let spec_in = spec(plan.inbound, key_in, agreement.inbound);
+        let spec_out = spec(plan.outbound, key_out, agreement.outbound);
+        context.export_key(SaDirection::In, &spec_in);
+        context.export_key(SaDirection::Out, &spec_out);
         let soft = context.node.lifetime.soft;
         let expires = now + soft.mul_f64(HARD);
-        let inbound = InboundSa::new(&spec(plan.inbound, key_in, agreement.inbound))
-            .until(expires + GRACE)
-            .repaired(agreement.repair_in);
-        let outbound = OutboundSa::new(&spec(plan.outbound, key_out, agreement.outbound))
-            .until(expires)
-            .repaired(agreement.repair_out);
+        let inbound = InboundSa::new(&spec_in).until(expires + GRACE).repaired(agreement.repair_in);
+        let outbound = OutboundSa::new(&spec_out).until(expires).repaired(agreement.repair_out);
         let at = match role {
             Role::Initiator => 1.0 - SPREAD + 2.0 * SPREAD * context.random.unit(),
             Role::Responder => RESPONDER + SPREAD * context.random.unit(),

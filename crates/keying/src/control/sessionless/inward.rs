@@ -13,7 +13,7 @@ use super::{MarkOwner, SessionlessPeers, own_payloads};
 use crate::control::context::ControlContext;
 use crate::directory::LookUpEnd;
 use crate::sessionless::{Candidate, Delivery, Now, ReceiverEvent, Refusal, Verdict, WaitingDatagram};
-use crate::{Action, ControlEvent};
+use crate::{Action, ControlEvent, SaDirection};
 
 /// Datagrams that wait for one mark: as those that wait for a key packet.
 const HELD: usize = 64;
@@ -210,6 +210,9 @@ impl SessionlessPeers {
         let is_bound = bound.header.bound;
         if is_bound {
             context.spis.claim(spi, peer);
+        }
+        if !again {
+            context.export_key(SaDirection::In, &spec);
         }
         let sa = InboundSa::new(&spec).until(bound.expires).headed(bound.header, floor);
         let held = HeldDatagram { from, tos, sa: (peer, spi), payload_at, bytes: bytes.into() };

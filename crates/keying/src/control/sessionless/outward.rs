@@ -14,7 +14,7 @@ use super::change::Change;
 use super::{LOOK_EVERY, MarkOwner, SessionlessPeer, SessionlessPeers};
 use crate::control::context::ControlContext;
 use crate::sessionless::{Acknowledged, CannotSend, Now};
-use crate::{Action, ControlEvent, Where};
+use crate::{Action, ControlEvent, SaDirection, Where};
 
 /// A key in use is replaced so long before it ends; one that carried nothing for longer than that is not.
 const AHEAD: Duration = Duration::from_secs(2);
@@ -116,6 +116,7 @@ impl SessionlessPeers {
         }
         match begun {
             Ok(key) => {
+                context.export_key(SaDirection::Out, &key.association);
                 let sa = OutboundSa::new(&key.association).new_within(key.reserve).until(key.expires);
                 let sa = sa.headed(key.header, key.first);
                 let (spi, first, usage) = (key.spi, key.first.0, sa.usage());

@@ -57,15 +57,20 @@ pub(super) struct TunnelLoad {
     pub(super) span: Duration,
 }
 
-/// Pings over a link, and through tunnels of two `program`s.
+/// Pings over a link, and through tunnels of two `program`s: of each kind in turn, as a machine is not as fast at any time.
 pub(super) fn measured(program: &Path, load: &TunnelLoad) -> Result<DaemonPings, Error> {
     let hosts = TwoHosts::direct(LinkSpec { offloads: Offloads::Off, ..LinkSpec::unshaped() })?;
     let folder = Workdir::create()?;
     let sites = Site::pair(program, &hosts, folder.path())?;
     let link = Ends::between(&hosts, hosts.address_of_a().0, hosts.address_of_b().0)?.warm()?;
-    let session = tunnel(&hosts, &sites, "", load)?;
-    let sessionless =
-        if accepts(&sites, SESSIONLESS)? { Some(tunnel(&hosts, &sites, SESSIONLESS, load)?) } else { None };
+    let mut session = TunnelPings::default();
+    let mut sessionless = accepts(&sites, SESSIONLESS)?.then(TunnelPings::default);
+    for _ in 0..load.starts {
+        session.add(&hosts, &sites, "", load)?;
+        if let Some(sessionless) = &mut sessionless {
+            sessionless.add(&hosts, &sites, SESSIONLESS, load)?;
+        }
+    }
     Ok(DaemonPings { link, session, sessionless })
 }
 
@@ -78,24 +83,27 @@ fn accepts(sites: &[Site; 2], peer: &str) -> Result<bool, Error> {
     Ok(checked.map_err(Error::doing(doing))?.status.success())
 }
 
-/// Starts both daemons again and again, with what they keep on disk between.
-fn tunnel(hosts: &TwoHosts, sites: &[Site; 2], peer: &str, load: &TunnelLoad) -> Result<TunnelPings, Error> {
-    let [near, far] = sites;
-    let name = if peer.is_empty() { "session" } else { "sessionless" };
-    let start = |site: &Site, other: &Site| -> Result<DaemonProcess, Error> {
-        Ok(site.start(&site.configure(name, &[other], Extra { peer, ..Extra::default() })?, name)?)
-    };
-    let mut pings = TunnelPings::default();
-    for run in 1..=load.starts {
+impl TunnelPings {
+    /// Starts both daemons once more, with what they keep on disk from before, and adds what pings and the file took.
+    fn add(
+        &mut self,
+        hosts: &TwoHosts,
+        sites: &[Site; 2],
+        peer: &str,
+        load: &TunnelLoad,
+    ) -> Result<(), Error> {
+        let [near, far] = sites;
+        let name = if peer.is_empty() { "session" } else { "sessionless" };
+        let start = |site: &Site, other: &Site| -> Result<DaemonProcess, Error> {
+            Ok(site.start(&site.configure(name, &[other], Extra { peer, ..Extra::default() })?, name)?)
+        };
         let _daemons = [start(near, far)?, start(far, near)?];
         let ends = Ends::between(hosts, near.inside().into(), far.inside().into())?;
-        pings.first.push(ends.first()?);
-        if run == load.starts {
-            pings.warm = ends.warm()?;
-            pings.file = sent(hosts, far.inside().into(), &load.file, load.span)?;
-        }
+        self.first.push(ends.first()?);
+        self.warm.extend(&ends.warm()?);
+        self.file.extend(&sent(hosts, far.inside().into(), &load.file, load.span)?);
+        Ok(())
     }
-    Ok(pings)
 }
 
 /// Two sockets, each at its host.
