@@ -41,6 +41,8 @@ pub(crate) struct Association {
     pub(crate) keeps: bool,
     /// Bytes that payloads leave free in a datagram where they can, so that the repair symbols over them fit one.
     pub(crate) for_symbols: usize,
+    /// Id and size of the peer's last probe that came while nothing could be sealed.
+    pub(crate) unanswered: Option<(u16, u16)>,
 }
 
 impl Association {
@@ -56,6 +58,7 @@ impl Association {
             asked_at: None,
             keeps: false,
             for_symbols: 0,
+            unanswered: None,
         }
     }
 

@@ -34,7 +34,7 @@ impl Outbound {
             }
             Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
             Order::Stream(train) => self.stream(&train, now, outlet),
-            Order::Install(sa) => self.install(*sa, outlet),
+            Order::Install(sa) => self.install(*sa, now, outlet),
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
             Order::Rate(peer, pace) => self.pace(peer, outlet, |_, link| link.pacing.set(pace, now)),
@@ -151,15 +151,19 @@ impl Outbound {
         self.scheduler.remove(peer);
     }
 
-    fn install(&mut self, sa: OutboundSa, outlet: &mut impl Outlet) {
-        let link_mtu = self.link_mtu;
-        self.change(sa.peer, |_, link| {
+    fn install(&mut self, sa: OutboundSa, now: Time, outlet: &mut impl Outlet) {
+        let (link_mtu, peer, mut unanswered) = (self.link_mtu, sa.peer, None);
+        self.change(peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
             link.reporting.renew();
             link.association.install(sa, link.spec.mtu, link_mtu);
             link.update_repair();
             announce_mtu(link, outlet);
+            unanswered = link.association.unanswered.take();
         });
+        if let Some((id, size)) = unanswered {
+            self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 mod padding;
 mod pauses;
+mod probes;
 mod reports;
 mod strangers;
 mod unknown;

@@ -35,13 +35,18 @@ impl Transmitter {
         self.departure.depart(tx);
     }
 
-    /// Answers a probe of the peer's.
+    /// Answers a probe of the peer's; once that can be sealed, as its first packet without a session brings its key and none for
+    /// the answer.
     pub(in crate::outbound) fn answer_probe(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         id: u16,
         size: u16,
     ) {
+        if tx.link.association.sa.is_none() {
+            tx.link.association.unanswered = Some((id, size));
+            return;
+        }
         let _ = self.probe(tx, probe::ProbeKind::Answer, id, size);
         self.departure.depart(tx);
     }
