@@ -13,6 +13,7 @@ pub mod compress_round_trip;
 pub mod configuration;
 pub mod control_message;
 pub mod counter_file;
+pub mod daily_keys;
 pub mod datagram;
 pub mod delta_messages;
 pub mod delta_patch;
@@ -74,6 +75,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("delta_messages", delta_messages::check),
     ("delta_patch", delta_patch::check),
     ("direct", direct::check),
+    ("daily_keys", daily_keys::check),
     ("directory", directory::check),
     ("esp", esp::check),
     ("expand", expand::check),

@@ -69,6 +69,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         settings::control_message_seeds(),
         settings::key_card_seeds(),
         directory::directory_seeds(),
+        directory::daily_keys_seeds(),
         settings::mark_file_seeds(),
         operations::operations_data_seeds(),
         operations::operations_keys_seeds(),

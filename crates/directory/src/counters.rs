@@ -19,16 +19,20 @@ pub(crate) enum QuestionKind {
     Watch,
     PutCertificate,
     PutList,
+    FindDailyKeys,
+    PutDailyKeys,
 }
 
 impl QuestionKind {
     /// All of them, in the order of their numbers.
-    pub(crate) const ALL: [QuestionKind; 5] = [
+    pub(crate) const ALL: [QuestionKind; 7] = [
         QuestionKind::Find,
         QuestionKind::List,
         QuestionKind::Watch,
         QuestionKind::PutCertificate,
         QuestionKind::PutList,
+        QuestionKind::FindDailyKeys,
+        QuestionKind::PutDailyKeys,
     ];
 
     /// Its name in metrics.
@@ -39,6 +43,8 @@ impl QuestionKind {
             QuestionKind::Watch => "watch",
             QuestionKind::PutCertificate => "put_certificate",
             QuestionKind::PutList => "put_list",
+            QuestionKind::FindDailyKeys => "find_daily_keys",
+            QuestionKind::PutDailyKeys => "put_daily_keys",
         }
     }
 
@@ -46,9 +52,11 @@ impl QuestionKind {
         match question {
             Question::Find(_) => QuestionKind::Find,
             Question::List(_) => QuestionKind::List,
-            Question::Watch { .. } => QuestionKind::Watch,
+            Question::Watch { .. } | Question::WatchAll => QuestionKind::Watch,
             Question::PutCertificate(_) => QuestionKind::PutCertificate,
             Question::PutList(_) => QuestionKind::PutList,
+            Question::FindDailyKeys(_) => QuestionKind::FindDailyKeys,
+            Question::PutDailyKeys(_) => QuestionKind::PutDailyKeys,
         }
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! PREFIX certificates/ hash of key in hexadecimal      a certificate
+//! PREFIX daily/ hash of key in hexadecimal             daily keys of the node
 //! PREFIX list                                          the revocation list
 //! ```
 //!
@@ -19,6 +20,7 @@ use std::time::Duration;
 use reqwest::{Client, Identity};
 use serde_json::{Value, json};
 use strait_keying::directory::{CERTIFICATE_MAX, LIST_MAX};
+use strait_keying::sessionless::{DAILY_KEYS_MAX, key_name};
 
 use crate::keeper::{Found, Judged, Put};
 use crate::settings::EtcdSettings;
@@ -122,16 +124,20 @@ impl Etcd {
             Judged::Certificate(certificate) => {
                 Some(format!("{}certificates/{}", self.prefix, digits(certificate.key_name().bytes())))
             }
+            Judged::DailyKeys(keys) => {
+                Some(format!("{}daily/{}", self.prefix, digits(key_name(keys.node()).bytes())))
+            }
             Judged::Refused(_) => None,
         }
     }
 
-    /// Puts certificates and lists in one transaction; no key may come twice.
+    /// Puts certificates, lists and daily keys in one transaction; no key may come twice.
     pub(crate) async fn put(&self, all: &[Judged]) -> Result<(), EtcdError> {
         let put = |one: &Judged| {
             let bytes = match one {
                 Judged::List(bytes) => bytes,
                 Judged::Certificate(certificate) => certificate.as_bytes(),
+                Judged::DailyKeys(keys) => keys.as_bytes(),
                 Judged::Refused(_) => return None,
             };
             let put = json!({ "key": encoded(self.key(one)?.as_bytes()), "value": encoded(bytes) });
@@ -146,9 +152,14 @@ impl Etcd {
         if done { Ok(()) } else { Err(EtcdError::Strange("a transaction without conditions failed")) }
     }
 
-    /// What the entry `key` with `value` stands for, if it is one of ours; of a certificate with the hash under which it is.
+    /// What the entry `key` with `value` stands for, if it is one of ours; of a certificate and of daily keys with the
+    /// hash under which it is.
     fn entry(&self, key: &[u8], value: Vec<u8>) -> Option<Found> {
         let name = core::str::from_utf8(key).ok()?.strip_prefix(&self.prefix)?;
+        if let Some(hash) = name.strip_prefix("daily/") {
+            let is_one = hash.len() == HASH_DIGITS && value.len() <= DAILY_KEYS_MAX;
+            return if is_one { Some((Some(of_digits(hash)?), Put::DailyKeys(value.into()))) } else { None };
+        }
         match name.strip_prefix("certificates/") {
             Some(hash) if hash.len() == HASH_DIGITS && value.len() <= CERTIFICATE_MAX => {
                 Some((Some(of_digits(hash)?), Put::Certificate(value.into())))

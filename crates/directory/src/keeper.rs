@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strait_keying::directory::Certificate;
+use strait_keying::sessionless::DailyKeys;
 use tokio::sync::broadcast;
 use tokio::task::{JoinError, spawn_blocking};
 
@@ -22,9 +23,11 @@ pub(crate) enum Put {
     Certificate(Box<[u8]>),
     /// A revocation list.
     List(Box<[u8]>),
+    /// Daily keys of a node.
+    DailyKeys(Box<[u8]>),
 }
 
-/// What is found in etcd, of a certificate with the hash of a key under which it is.
+/// What is found in etcd, of a certificate and of daily keys with the hash of a key under which it is.
 pub(crate) type Found = (Option<Vec<u8>>, Put);
 
 /// What is new.
@@ -34,6 +37,8 @@ pub(crate) enum News {
     Certificate(Arc<[u8]>),
     /// A revocation list.
     List(Arc<[u8]>),
+    /// Daily keys of a node.
+    DailyKeys(Arc<[u8]>),
 }
 
 /// Why nothing is kept.
@@ -52,6 +57,8 @@ pub(crate) enum Judged {
     Certificate(Box<Certificate>),
     /// A list that may be kept, or is.
     List(Box<[u8]>),
+    /// Daily keys that may be kept, or are.
+    DailyKeys(Box<DailyKeys>),
     /// Something else.
     Refused(Refusal),
 }
@@ -97,13 +104,26 @@ impl Keeper {
 
     /// Keeps what is good of what etcd has, and tells who watches. What is found under the hash of a key is looked up by it first, so
     /// that nothing is verified that is kept already.
+    ///
+    /// Daily keys come last: they are good only with the certificate of their node.
     pub(crate) async fn keep(&self, found: Vec<Found>) -> Result<Vec<Taken>, KeeperError> {
+        let (daily, others): (Vec<Found>, Vec<Found>) =
+            found.into_iter().partition(|(_, put)| matches!(put, Put::DailyKeys(_)));
+        let mut taken = self.keep_together(others).await?;
+        if !daily.is_empty() {
+            taken.extend(self.keep_together(daily).await?);
+        }
+        Ok(taken)
+    }
+
+    async fn keep_together(&self, found: Vec<Found>) -> Result<Vec<Taken>, KeeperError> {
         let store = Arc::clone(&self.store);
         let judged = spawn_blocking(move || {
             let mut new = Vec::with_capacity(found.len());
             for (hash, put) in found {
                 let known = match (&hash, &put) {
                     (Some(hash), Put::Certificate(bytes)) => store.has(hash, bytes)?,
+                    (Some(hash), Put::DailyKeys(bytes)) => store.has_daily_keys(hash, bytes)?,
                     _ => false,
                 };
                 if !known {
@@ -133,6 +153,9 @@ fn judge_all(store: &Store, puts: Vec<Put>) -> Result<Vec<Judged>, StoreError> {
                 .judge_certificate(&bytes, unix)?
                 .map(|certificate| Judged::Certificate(Box::new(certificate))),
             Put::List(bytes) => store.judge_list(&bytes, unix).map(|()| Judged::List(bytes)),
+            Put::DailyKeys(bytes) => {
+                store.judge_daily_keys(&bytes, unix)?.map(|keys| Judged::DailyKeys(Box::new(keys)))
+            }
         };
         Ok(judged.unwrap_or_else(Judged::Refused))
     };
@@ -162,7 +185,7 @@ fn refuse(judged: &mut [Judged], error: &EtcdError) {
 fn keep(store: &Store, judged: Vec<Judged>) -> Result<(Vec<Taken>, Vec<News>), StoreError> {
     let certificates = judged.iter().filter_map(|one| match one {
         Judged::Certificate(certificate) => Some(certificate.as_ref().clone()),
-        Judged::List(_) | Judged::Refused(_) => None,
+        Judged::List(_) | Judged::DailyKeys(_) | Judged::Refused(_) => None,
     });
     let certificates: Vec<Certificate> = certificates.collect();
     let mut of_certificates = store.insert(&certificates)?.into_iter();
@@ -175,6 +198,9 @@ fn keep(store: &Store, judged: Vec<Judged>) -> Result<(Vec<Taken>, Vec<News>), S
                 (taken, Some(News::Certificate(certificate.as_bytes().into())))
             }
             Judged::List(bytes) => (store.take_list(&bytes, now())?, Some(News::List(bytes.into()))),
+            Judged::DailyKeys(keys) => {
+                (store.take_daily_keys(&keys)?, Some(News::DailyKeys(keys.as_bytes().into())))
+            }
         };
         if taken == Taken::New {
             news.extend(new);

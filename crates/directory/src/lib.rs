@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! settings    its configuration                                        settings.rs
-//! store       certificates by key, name and network, in one file        store.rs, store/
+//! store       certificates by key, name and network, daily keys          store.rs, store/
 //! keeper      the one writer: checks, etcd, store, news                  keeper.rs
 //! etcd        etcd's JSON gateway: put, range, watch                      etcd.rs, etcd/
 //! server      connections of nodes, and what each may cost                server.rs, budget.rs

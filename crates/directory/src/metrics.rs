@@ -125,7 +125,12 @@ fn of_clients(counters: &Counters, refused_metrics: u64) -> Vec<MetricFamily> {
                 .flat_map(|kind| answers(counters, kind))
                 .collect(),
         ),
-        ("directory_server_refused_total", "counter", "Certificates and lists that were not kept.", refused),
+        (
+            "directory_server_refused_total",
+            "counter",
+            "Certificates, lists and daily keys that were not kept.",
+            refused,
+        ),
         (
             "directory_server_metrics_refused_connections_total",
             "counter",

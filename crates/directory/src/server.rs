@@ -1,4 +1,6 @@
-//! Connections of nodes: questions in, answers out, each within what its source may cost.
+//! Connections of nodes: questions in, answers out, each within what its source may cost. Those that watch are in server/watch.rs.
+
+mod watch;
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,15 +11,15 @@ use strait_keying::directory::{Answer, HEAD_LEN, Question};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::spawn_blocking;
 use tokio::time::{sleep, timeout};
 
 use crate::budget::{self, Budgets, Source};
 use crate::counters::{Present, QuestionKind, add};
-use crate::keeper::{Keeper, News, Put};
+use crate::keeper::{Keeper, Put};
 use crate::now;
 use crate::store::{Refusal, RefusalReason, Taken};
+use watch::Watched;
 
 /// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask.
 const CONNECTIONS: usize = 4096;
@@ -27,14 +29,10 @@ const OTHER_FILES: usize = 64;
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a question may take to come, and an answer to be taken: round trips of a slow link.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How often one that watches hears that there is no news: it waits three times as long before it asks another directory.
-const HEARTBEAT: Duration = Duration::from_secs(10);
 /// Bytes that are read at once: some certificates.
 const BUFFER: usize = 64 << 10;
 /// Things that are put in one transaction.
 const PUTS: usize = 64;
-/// Certificates that are read at once for one that watches.
-const PAGE: usize = 64;
 
 /// Serves nodes until the process ends.
 pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Result<()> {
@@ -121,7 +119,15 @@ impl Connection {
             let (kind, asked) = (QuestionKind::of(&question), Instant::now());
             self.keeper.counters.asked(kind);
             let answer = match question {
-                Question::Watch { certificates } => return self.watch(certificates).await,
+                Question::Watch { certificates: false } => return self.watch(Watched::Lists).await,
+                Question::Watch { certificates: true } => return self.watch(Watched::Certificates).await,
+                Question::WatchAll => return self.watch(Watched::All).await,
+                Question::FindDailyKeys(name) => {
+                    let store = Arc::clone(&self.keeper.store);
+                    let found = spawn_blocking(move || store.find_daily_keys(name, now())).await?;
+                    let found = found.map_err(io::Error::other)?;
+                    found.map_or(Answer::NotFound, |bytes| Answer::DailyKeys(bytes.into()))
+                }
                 Question::Find(name) => {
                     let store = Arc::clone(&self.keeper.store);
                     let found = spawn_blocking(move || store.find(name, now())).await?;
@@ -138,6 +144,10 @@ impl Connection {
                 }
                 Question::PutList(bytes) => {
                     self.puts(Put::List(bytes), asked).await?;
+                    continue;
+                }
+                Question::PutDailyKeys(bytes) => {
+                    self.puts(Put::DailyKeys(bytes), asked).await?;
                     continue;
                 }
             };
@@ -172,19 +182,17 @@ impl Connection {
             puts.push(match question {
                 Question::PutCertificate(bytes) => Put::Certificate(bytes),
                 Question::PutList(bytes) => Put::List(bytes),
+                Question::PutDailyKeys(bytes) => Put::DailyKeys(bytes),
                 _ => return Err(malformed()),
             });
         }
-        let lists = puts.iter().filter(|put| matches!(put, Put::List(_))).count();
-        let certificates = puts.len() - lists;
+        let kinds: Vec<QuestionKind> = puts.iter().map(kind_of).collect();
         let taken = self.keeper.put(puts).await.map_err(|error| {
             tracing::error!("nothing was kept: {error}");
             io::Error::other(error)
         })?;
-        for (kind, count) in [(QuestionKind::PutCertificate, certificates), (QuestionKind::PutList, lists)] {
-            self.keeper.counters.answered(kind, asked.elapsed(), count as u64);
-        }
-        let cost = taken.iter().map(cost).sum();
+        kinds.iter().for_each(|kind| self.keeper.counters.answered(*kind, asked.elapsed(), 1));
+        let cost = taken.iter().zip(kinds).map(|(taken, kind)| cost(taken, kind)).sum();
         let answers: Vec<u8> = taken.into_iter().flat_map(|taken| answer(taken).to_bytes()).collect();
         self.pay(cost).await;
         self.write(&answers).await
@@ -193,7 +201,7 @@ impl Connection {
     /// Whether the next message is here, all of it, and puts something.
     fn has_whole_put(&self) -> bool {
         match self.stream.buffer() {
-            [a, b, c, d, 4 | 5, rest @ ..] => {
+            [a, b, c, d, 4..=6, rest @ ..] => {
                 usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).is_ok_and(|len| len <= rest.len() + 1)
             }
             _ => false,
@@ -217,59 +225,21 @@ impl Connection {
             sleep(wait).await;
         }
     }
+}
 
-    /// Tells of all certificates, some at a time.
-    async fn tell_all(&mut self) -> io::Result<()> {
-        let mut last: Option<Vec<u8>> = None;
-        loop {
-            let store = Arc::clone(&self.keeper.store);
-            let page = spawn_blocking(move || store.page(last.as_deref(), PAGE, now())).await?;
-            let Some((page, end)) = page.map_err(io::Error::other)? else { return Ok(()) };
-            let bytes: Vec<u8> =
-                page.iter().flat_map(|one| Answer::Certificate(one.as_ref().into()).to_bytes()).collect();
-            self.pay(budget::cost(bytes.len())).await;
-            self.write(&bytes).await?;
-            last = Some(end);
-        }
-    }
-
-    /// Tells all there is, then what is new, until the client is gone or too slow.
-    async fn watch(&mut self, certificates: bool) -> io::Result<()> {
-        let keeper = Arc::clone(&self.keeper);
-        let _watching = Present::new(&keeper.counters.watching);
-        // Before anything is read, so that nothing falls between.
-        let mut news = self.keeper.watch();
-        if let Some((_, list)) = self.keeper.store.list() {
-            self.answer(&Answer::List(list.as_ref().into())).await?;
-        }
-        if certificates {
-            self.tell_all().await?;
-        }
-        self.answer(&Answer::NoNews).await?;
-        loop {
-            let mut rest = [0; 1];
-            let answer = tokio::select! {
-                said = self.stream.read(&mut rest) => match said? {
-                    0 => return Ok(()),
-                    _ => return Err(malformed()),
-                },
-                next = news.recv() => match next {
-                    Ok(News::Certificate(_)) if !certificates => continue,
-                    Ok(News::Certificate(bytes)) => Answer::Certificate(bytes.as_ref().into()),
-                    Ok(News::List(bytes)) => Answer::List(bytes.as_ref().into()),
-                    // It begins anew, and then hears all.
-                    Err(RecvError::Lagged(_) | RecvError::Closed) => return Err(late()),
-                },
-                () = sleep(HEARTBEAT) => Answer::NoNews,
-            };
-            self.write(&answer.to_bytes()).await?;
-        }
+const fn kind_of(put: &Put) -> QuestionKind {
+    match put {
+        Put::Certificate(_) => QuestionKind::PutCertificate,
+        Put::List(_) => QuestionKind::PutList,
+        Put::DailyKeys(_) => QuestionKind::PutDailyKeys,
     }
 }
 
-/// What a put costs. The authority signs something new once, and it is taken once: that is not for a source to repeat.
-fn cost(taken: &Taken) -> f64 {
+/// What a put costs. The authority signs something new once, and it is taken once: that is not for a source to repeat. A node can sign
+/// new daily keys as often as it likes.
+fn cost(taken: &Taken, kind: QuestionKind) -> f64 {
     match taken {
+        Taken::New if kind == QuestionKind::PutDailyKeys => budget::FOREIGN,
         Taken::New => 0.0,
         Taken::Refused(Refusal { reason: RefusalReason::Etcd, .. }) | Taken::Known => budget::cost(0),
         Taken::Refused(_) => budget::FOREIGN,

@@ -107,7 +107,11 @@ fn log_state(settings: &Settings, store: &Store) -> Result<(), StoreError> {
 async fn sweep(keeper: Arc<Keeper>) {
     loop {
         let store = Arc::clone(&keeper.store);
-        match spawn_blocking(move || store.sweep(now(), SWEPT)).await {
+        match spawn_blocking(move || {
+            Ok::<_, StoreError>(store.sweep(now(), SWEPT)?.max(store.sweep_daily_keys(now(), SWEPT)?))
+        })
+        .await
+        {
             Ok(Ok(SWEPT)) => continue,
             Ok(Ok(_)) => {}
             Ok(Err(error)) => tracing::error!("expired certificates are not removed: {error}"),

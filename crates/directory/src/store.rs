@@ -5,9 +5,11 @@
 //! certificates   hash of key (16)                       -> serial (8) | last second (8) | certificate
 //! names          hash of name (16)                      -> hash of key (16) | serial (8)
 //! networks       4 or 6 (1) | prefix (1) | address      -> hash of key (16) | serial (8)
+//! daily keys     in store/daily.rs
 //! state          "list"                                 -> revocation list
 //! ```
 
+mod daily;
 mod refusal;
 mod tables;
 
@@ -51,6 +53,9 @@ pub enum Taken {
     Refused(Refusal),
 }
 
+/// Things in the order of the hashes of their keys, and the last hash that was looked at; nothing if there are no more.
+pub type Page = Option<(Vec<Arc<[u8]>>, Vec<u8>)>;
+
 /// The store.
 #[derive(Debug)]
 pub struct Store {
@@ -67,7 +72,7 @@ impl Store {
     pub fn open(path: &Path, authority: PublicKey) -> Result<Store, StoreError> {
         let database = Database::builder().set_cache_size(CACHE).create(path)?;
         let transaction = database.begin_write()?;
-        for table in [CERTIFICATES, NAMES, NETWORKS] {
+        for table in [CERTIFICATES, NAMES, NETWORKS, daily::DAILY] {
             transaction.open_table(table)?;
         }
         let list = transaction.open_table(STATE)?.get(LIST)?.map(|list| list.value().to_vec());
@@ -134,13 +139,7 @@ impl Store {
     ///
     /// # Errors
     /// [`StoreError`].
-    #[expect(clippy::type_complexity, reason = "a page and where it ends, used once")]
-    pub fn page(
-        &self,
-        after: Option<&[u8]>,
-        most: usize,
-        unix: u64,
-    ) -> Result<Option<(Vec<Arc<[u8]>>, Vec<u8>)>, StoreError> {
+    pub fn page(&self, after: Option<&[u8]>, most: usize, unix: u64) -> Result<Page, StoreError> {
         use std::ops::Bound;
         let certificates = self.database.begin_read()?.open_table(CERTIFICATES)?;
         let from = after.map_or(Bound::Unbounded, Bound::Excluded);

@@ -34,6 +34,7 @@ use strait_wire::{Spi, Tos};
 
 use crate::channel::Channels;
 use crate::directory::LookUpEnd;
+use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite};
 use crate::tls::AllowList;
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
 pub use sessionless::{
@@ -205,6 +206,38 @@ impl Control {
         if let Some(peers) = &mut self.sessionless {
             peers.persisted(&mut self.sessions.context, owner, mark, now);
         }
+    }
+
+    /// Takes daily keys that a node published, from where they were verified.
+    pub fn learn_daily_keys(&mut self, keys: DailyKeys, now: Time) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.learn_daily_keys(&mut self.sessions.context, keys, now);
+        }
+    }
+
+    /// Forgets the daily keys of a node.
+    pub fn forget_daily_keys(&mut self, node: &PublicKey) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.forget_daily_keys(node);
+        }
+    }
+
+    /// Wipes secrets of days that are over and makes those of days to come, if it is time; to be called every minute. Gives what is to be
+    /// on disk before anything is published; nothing where nothing has changed. `seed` is 32 bytes of the system's randomness that serve
+    /// nothing else.
+    pub fn roll_daily_keys(&mut self, seed: &[u8; 32], now: Time) -> Vec<DailySlotWrite> {
+        self.sessionless.as_mut().map(|peers| peers.roll_daily_keys(seed, now)).unwrap_or_default()
+    }
+
+    /// What this node is to publish, signed now; nothing of one that has no daily keys.
+    pub fn sign_daily_keys(&mut self, now: Time) -> Option<DailyKeys> {
+        self.sessionless.as_mut()?.sign_daily_keys(now)
+    }
+
+    /// Daily keys, as they are.
+    #[must_use]
+    pub fn daily_keys(&self) -> Option<&DailyRing> {
+        self.sessionless.as_ref().map(|peers| peers.daily())
     }
 
     /// What can be shown of a peer with which keys need no session.

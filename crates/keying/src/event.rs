@@ -98,6 +98,13 @@ pub enum ControlEvent {
         /// Who.
         peer: PeerId,
     },
+    /// A peer said that it lacks a key of the day of a packet key of this node.
+    PeerLacksDailyKey {
+        /// The peer.
+        peer: PeerId,
+        /// Whether nothing is sent without.
+        required: bool,
+    },
     /// No packet key towards a peer can be begun.
     CannotSend {
         /// Towards whom.
@@ -234,6 +241,12 @@ impl fmt::Display for ControlEvent {
                 f.write_str("first packet from the peer under a key without a session")
             }
             ControlEvent::CannotSend { why, .. } => write!(f, "nothing is sent to the peer: {why}"),
+            ControlEvent::PeerLacksDailyKey { required: false, .. } => {
+                f.write_str("the peer lacks a key of this day: packets to it have no forward secrecy for a while")
+            }
+            ControlEvent::PeerLacksDailyKey { required: true, .. } => f.write_str(
+                "the peer lacks a key of this day, and daily keys are required: it takes nothing until it has followed its directory",
+            ),
             ControlEvent::SendsAgain { .. } => f.write_str("packets are sent to the peer again"),
             ControlEvent::RefusedHeader { from, why } => {
                 write!(f, "a datagram from {from} was refused: {}", why.name())
@@ -260,6 +273,7 @@ impl ControlEvent {
             | ControlEvent::Unresolved { peer, .. }
             | ControlEvent::HeardWithoutSession { peer }
             | ControlEvent::CannotSend { peer, .. }
+            | ControlEvent::PeerLacksDailyKey { peer, .. }
             | ControlEvent::SendsAgain { peer }
             | ControlEvent::NoEndpoint { peer } => Some(*peer),
             ControlEvent::Refused { .. } | ControlEvent::RefusedHeader { .. } => None,

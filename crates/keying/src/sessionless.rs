@@ -3,7 +3,8 @@
 //! Two nodes whose public keys are known to each other share a secret, Kij, without a message. For every epoch another key follows from
 //! it, Kijn, by the time alone. The sender chooses packet keys, Kp, which serve for a minute at most; each travels, wrapped under Kijn,
 //! in a header in front of its packets, until the receiver has acknowledged it. So the first packet is understood without a round trip,
-//! and nothing is lost when either end restarts. There is no forward secrecy: who steals a node's key can read all that was recorded.
+//! and nothing is lost when either end restarts. There is no forward secrecy, unless both publish keys for each day: who steals a node's
+//! key can read all that was recorded.
 //!
 //! ```text
 //! out   Sender::begin -> OutboundKey, its header in front of ESP while the peer needs it
@@ -11,7 +12,7 @@
 //!       ESP opens -> Receiver::bind, Receiver::received -> deliver, now or once the mark is on disk
 //! ```
 //!
-//! Parts: `clock` has the time of day and epochs; `algorithms` their numbers; `shared` Kij and Kijn; `packet_key` Kp; `node_keys`
+//! Parts: `clock` has the time of day and epochs; `algorithms` their numbers; `shared` Kij and Kijn; `daily` daily keys; `packet_key` Kp; `node_keys`
 //! names, ML-KEM keys and the check before any public-key operation; `marks` how numbers stay unique over restarts, and
 //! `mark_file` how they stand on disk; `sender` and `receiver` the state of both ends; `screen` what comes before that of the receiver;
 //! `cache` the bounded caches; `card` what a node says of itself, signed.
@@ -20,6 +21,7 @@ mod algorithms;
 mod cache;
 mod card;
 mod clock;
+mod daily;
 mod mark_file;
 mod marks;
 mod node_keys;
@@ -36,6 +38,10 @@ pub(crate) use cache::Cache;
 pub use cache::CacheCounts;
 pub use card::{CARD_TEXT_MAX, CardError, CardName, KeyCard};
 pub use clock::{EpochLength, EpochOff, Now, WallTime};
+pub use daily::{
+    BadDailyKeys, DAILY_FILE_LEN, DAILY_KEY_LEN, DAILY_KEYS_MAX, DAYS_MAX, DailyKeys, DailyPolicy, DailyRing,
+    DailySecret, DailySlotWrite, Day, OwnDailyKeys,
+};
 pub use mark_file::{MARK_FILE_MAX, MARKS_MAX, MarkFileError, MarkJournal, MarkTable, MarkWrite};
 pub use marks::{CannotSend, Delivery, SEND_SLACK, SendMark};
 pub use node_keys::{

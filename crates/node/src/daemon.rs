@@ -14,12 +14,14 @@
 //! directory peers by certificates of an authority                                daemon/directory.rs
 //! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
 //! sessionless peers with keys that need no session                            daemon/sessionless.rs
+//! daily       daily keys of this node                                        daemon/daily.rs
 //! streams   streams between peers and processes of this host                     daemon/streams.rs
 //! report    what is shown                                                      daemon/report.rs
 //! end       the threads first, then the network, last first
 //! ```
 
 mod actions;
+mod daily;
 mod directory;
 mod host_watch;
 mod key_log;
@@ -70,6 +72,7 @@ use crate::udp::UdpSocket;
 pub use start::StartError;
 pub use starter::StarterError;
 
+use daily::DailySecrets;
 use directory::{DirectoryPeers, DirectoryProcess, told};
 use host_watch::HostWatch;
 use key_log::KeyLog;
@@ -109,6 +112,8 @@ struct Daemon {
     ranking: Ranking,
     control: Control,
     sessionless: SessionlessKeys,
+    /// The secrets of daily keys, where they are used.
+    daily: Option<DailySecrets>,
     manual: ManualPeers,
     roster: Roster,
     rules: Arc<RuleSet>,
@@ -320,6 +325,7 @@ impl Daemon {
                 () = self.streams.ready() => {}
                 () = told(self.directory.as_mut()) => self.hear_directory(),
                 event = self.sessionless.next() => self.mark_event(event),
+                written = DailySecrets::written(self.daily.as_mut()) => self.daily_written(written),
                 due = timer.until(deadline) => match due {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
@@ -477,6 +483,7 @@ impl Daemon {
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
         self.end_look_ups();
+        self.look_at_days();
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
             self.show(None);
@@ -489,7 +496,14 @@ impl Daemon {
         let manual = self.manual.poll_timeout().unwrap_or(Time::MAX);
         let streams = self.streams.poll_timeout().unwrap_or(Time::MAX);
         let look_ups = self.directory.as_ref().and_then(DirectoryPeers::poll_timeout).unwrap_or(Time::MAX);
-        session.min(manual).min(look_ups).min(self.shown_by).min(self.paths.poll_timeout()).min(streams)
+        let daily = DailySecrets::poll_timeout(self.daily.as_ref());
+        session
+            .min(manual)
+            .min(look_ups)
+            .min(daily)
+            .min(self.shown_by)
+            .min(self.paths.poll_timeout())
+            .min(streams)
     }
 
     /// The threads end when their order channels close; then the network is taken down.

@@ -13,6 +13,7 @@ pub mod config;
 pub mod counter_file;
 mod cpu_time;
 pub mod daemon;
+mod daily_file;
 pub mod direct;
 pub mod directory;
 pub mod engines;

@@ -74,8 +74,7 @@ pub(crate) struct MarkFile {
 impl MarkFile {
     /// The file of a node: called as headers call the node, so that it stays the same when the interface is renamed.
     pub(crate) fn path(folder: &Path, node: &PublicKey) -> PathBuf {
-        let name: String = key_name(node).bytes().iter().map(|byte| format!("{byte:02x}")).collect();
-        folder.join(format!("{name}.{SUFFIX}"))
+        named(folder, node, SUFFIX)
     }
 
     /// Goes on with the file at `path`, or begins it. What it says is in a new file when this returns.
@@ -144,6 +143,12 @@ impl MarkFile {
     pub(crate) fn write_to(&mut self, file: File) -> File {
         core::mem::replace(&mut self.file, file)
     }
+}
+
+/// The file of a node with this suffix.
+pub(crate) fn named(folder: &Path, node: &PublicKey, suffix: &str) -> PathBuf {
+    let name: String = key_name(node).bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    folder.join(format!("{name}.{suffix}"))
 }
 
 /// The file at `path`, locked; nothing where there is none.

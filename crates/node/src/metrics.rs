@@ -27,6 +27,7 @@ pub fn text(report: &DaemonReport) -> String {
         rules(report),
         codecs(report),
         sessionless(report),
+        daily_keys(report),
         directory(report),
     ];
     exposition(all.into_iter().flatten())
@@ -156,6 +157,34 @@ fn sessionless(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Look-ups in these caches that found nothing.",
             caches(&|cache| cache.misses),
+        ),
+    ]
+}
+
+/// Daily keys, where they are used.
+fn daily_keys(report: &DaemonReport) -> Vec<MetricFamily> {
+    let told = report.directory.as_ref().and_then(|told| told.daily_keys.as_ref());
+    let Some(told) = told else { return Vec::new() };
+    let under = report.peers.iter().filter_map(|peer| peer.sessionless.as_ref()?.daily_key.as_ref());
+    let one = |value: usize| vec![(Vec::new(), number(value as u64))];
+    vec![
+        (
+            "daily_keys_published_servers",
+            "gauge",
+            "Servers of the directory that have taken this node's daily keys.",
+            one(told.published),
+        ),
+        (
+            "daily_keys_known_peers",
+            "gauge",
+            "Peers with which there is a daily key of today at both ends.",
+            one(told.peers),
+        ),
+        (
+            "daily_keys_used_peers",
+            "gauge",
+            "Peers towards which the packet key in use has daily keys in it.",
+            one(under.count()),
         ),
     ]
 }

@@ -12,7 +12,7 @@ mod sessionless;
 use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
-pub use directory::{DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
+pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
 pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;

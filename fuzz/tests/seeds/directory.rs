@@ -1,7 +1,9 @@
 //! Seeds of what a directory of keys says and is told.
 
 use strait_keying::directory::{Answer, Certificate, CertificateTerms, HEAD_LEN, Question, RevocationList};
-use strait_keying::sessionless::{KeyCard, key_name, text_name};
+use strait_keying::sessionless::{
+    DAILY_FILE_LEN, DailyKeys, Day, KeyCard, OwnDailyKeys, key_name, text_name,
+};
 use strait_keying::{PrivateKey, SIGNATURE_LEN};
 use strait_wire::sessionless::Name;
 
@@ -54,6 +56,10 @@ pub fn directory_seeds() -> Vec<Seed> {
         ("watch", question(Question::Watch { certificates: true })),
         ("put", question(Question::PutCertificate(full.as_bytes().into()))),
         ("put-list", question(Question::PutList(list(&[3]).as_bytes().into()))),
+        ("watch-all", question(Question::WatchAll)),
+        ("find-daily-keys", question(Question::FindDailyKeys(key_name(&own.public())))),
+        ("put-daily-keys", question(Question::PutDailyKeys(daily_keys(&own).as_bytes().into()))),
+        ("daily-keys", answer(Answer::DailyKeys(daily_keys(&own).as_bytes().into()))),
         ("found", answer(Answer::Certificate(full.as_bytes().into()))),
         ("none", answer(Answer::NotFound)),
         ("newer-list", answer(Answer::List(list(&[3]).as_bytes().into()))),
@@ -62,4 +68,34 @@ pub fn directory_seeds() -> Vec<Seed> {
         ("refused", answer(Answer::Refused("the list is older".to_owned()))),
     ];
     seeds.into_iter().map(|(name, bytes)| ("directory", name, bytes)).collect()
+}
+
+fn daily_keys(own: &PrivateKey) -> DailyKeys {
+    DailyKeys::sign(own, 1_767_225_600_000_000, Day(20_454), &[[4; 32], [5; 32]])
+}
+
+pub fn daily_keys_seeds() -> Vec<Seed> {
+    let own = PrivateKey::generate(&[9; 32]);
+    let keys = daily_keys(&own);
+    let body = &keys.as_bytes()[..keys.as_bytes().len() - SIGNATURE_LEN];
+    let mut file = vec![0; DAILY_FILE_LEN];
+    for write in OwnDailyKeys::new(own.public()).roll(20_454 * 86_400, &[7; 32]) {
+        let at = write.at as usize;
+        file[at..at + write.bytes.len()].copy_from_slice(write.bytes.as_slice());
+    }
+    let mut torn = file.clone();
+    torn[20_455 % 16 * 64 + 10] ^= 1;
+    let seed = |kind: u8, bytes: &[u8]| [&[kind], bytes].concat();
+    let kept = |day: u32, file: &[u8]| seed(1, &[&day.to_be_bytes()[..], file].concat());
+    let seeds = [
+        ("published", seed(0, body)),
+        ("published-none", seed(0, &[&body[..45], &[0]].concat())),
+        ("published-cut", seed(0, &body[..60])),
+        ("published-other-version", seed(0, &[2; 46])),
+        ("kept", kept(20_454, &file)),
+        ("kept-torn", kept(20_455, &torn)),
+        ("kept-long-ago", kept(20_800, &file)),
+        ("kept-nothing", kept(20_454, &[])),
+    ];
+    seeds.into_iter().map(|(name, bytes)| ("daily_keys", name, bytes)).collect()
 }

@@ -311,5 +311,6 @@ pub fn sessionless_seeds() -> Vec<Seed> {
         ("sessionless", "below-mark", told(below)),
         ("sessionless", "taken", told(AcknowledgementKind::KeyPacketTaken { epoch: 9 })),
         ("sessionless", "wanted", told(AcknowledgementKind::KeyPacketWanted { epoch: 9 })),
+        ("sessionless", "no-day", told(AcknowledgementKind::DailyKeyUnknown { epoch: 9 })),
     ]
 }

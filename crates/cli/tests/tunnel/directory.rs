@@ -1,5 +1,6 @@
 //! Peers by certificates: three nodes whose files name no peer, a directory, and a real etcd behind it.
 
+mod daily;
 mod demand;
 
 use std::fs::{self, File};

@@ -5,31 +5,34 @@ use strait_keying::directory::{CertificateError, Untrusted};
 /// Of which kind a reason is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusalReason {
-    /// The authority did not sign it, or it is malformed.
+    /// The authority did not sign it, or of daily keys a node with a good certificate; or it is malformed.
     Foreign,
     /// A certificate that has expired.
     Expired,
     /// A certificate that is revoked.
     Revoked,
-    /// A certificate that is not newer than the one that is kept for its key.
+    /// A certificate that is not newer than the one that is kept for its key; the same of daily keys.
     Older,
     /// A list that is older than the one that is kept, or another one with its number.
     OlderList,
     /// A list from the future.
     FutureList,
+    /// Daily keys for days that are far off, or from the future.
+    OtherDays,
     /// etcd does not take it.
     Etcd,
 }
 
 impl RefusalReason {
     /// All of them.
-    pub const ALL: [RefusalReason; 7] = [
+    pub const ALL: [RefusalReason; 8] = [
         RefusalReason::Foreign,
         RefusalReason::Expired,
         RefusalReason::Revoked,
         RefusalReason::Older,
         RefusalReason::OlderList,
         RefusalReason::FutureList,
+        RefusalReason::OtherDays,
         RefusalReason::Etcd,
     ];
 
@@ -43,6 +46,7 @@ impl RefusalReason {
             RefusalReason::Older => "older",
             RefusalReason::OlderList => "older_list",
             RefusalReason::FutureList => "future_list",
+            RefusalReason::OtherDays => "other_days",
             RefusalReason::Etcd => "etcd",
         }
     }

@@ -8,6 +8,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod basics;
+mod daily;
 mod etcd;
 mod metrics;
 mod place;

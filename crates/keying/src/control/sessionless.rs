@@ -4,11 +4,13 @@
 //! this file     settings, peers, what comes in from outside, time
 //! outward       packet keys of this node: begun, replaced, acknowledged
 //! inward        headers of peers: known, new, refused; what waits for the disk
+//! daily         daily keys
 //! change        a peer whose keying changes while packets flow
 //! status        what is shown
 //! ```
 
 mod change;
+mod daily;
 mod inward;
 mod outward;
 mod status;

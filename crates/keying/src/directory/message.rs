@@ -5,9 +5,12 @@
 //! question   1 certificate   name space u8 | name           -> 1 or 2
 //!            2 list          number that is known u64        -> 3 or 4
 //!            3 watch         0, or 1 with all certificates u8 -> 1, 3 as they come, 4 when all that was there is told
+//!                            2 with daily keys too            -> 7 as well
 //!            4 put           a certificate                    -> 5 or 6
 //!            5 put           a list                           -> 5 or 6
-//! answer     1 certificate | 2 none | 3 list | 4 no news | 5 stored | 6 refused, words
+//!            6 put           daily keys of a node             -> 5 or 6
+//!            7 daily keys    hash of a node's key             -> 7 or 2
+//! answer     1 certificate | 2 none | 3 list | 4 no news | 5 stored | 6 refused, words | 7 daily keys
 //! ```
 //!
 //! Answers come in the order of the questions. After `watch` nothing more is asked.
@@ -18,6 +21,7 @@ use strait_wire::sessionless::Name;
 
 use super::certificate::CERTIFICATE_MAX;
 use super::revocation::LIST_MAX;
+use crate::sessionless::DAILY_KEYS_MAX;
 
 /// Bytes of the length in front of a message.
 pub const HEAD_LEN: usize = 4;
@@ -49,10 +53,16 @@ pub enum Question {
         /// Whether certificates are wanted.
         certificates: bool,
     },
+    /// The list, certificates and daily keys, and each later one as it comes.
+    WatchAll,
+    /// The daily keys of the node whose key has this hash.
+    FindDailyKeys(Name),
     /// A certificate to be kept.
     PutCertificate(Box<[u8]>),
     /// A list to be kept.
     PutList(Box<[u8]>),
+    /// Daily keys to be kept.
+    PutDailyKeys(Box<[u8]>),
 }
 
 /// What is answered.
@@ -70,6 +80,8 @@ pub enum Answer {
     Stored,
     /// It is not kept, and why.
     Refused(String),
+    /// Daily keys of a node.
+    DailyKeys(Box<[u8]>),
 }
 
 fn framed(kind: u8, body: &[&[u8]]) -> Vec<u8> {
@@ -90,8 +102,11 @@ impl Question {
             Question::Find(name) => framed(1, &[&[name.space() as u8], name.bytes()]),
             Question::List(number) => framed(2, &[&number.to_be_bytes()]),
             Question::Watch { certificates } => framed(KIND_WATCH, &[&[u8::from(*certificates)]]),
+            Question::WatchAll => framed(KIND_WATCH, &[&[2]]),
             Question::PutCertificate(bytes) => framed(4, &[bytes]),
             Question::PutList(bytes) => framed(5, &[bytes]),
+            Question::PutDailyKeys(bytes) => framed(6, &[bytes]),
+            Question::FindDailyKeys(name) => framed(7, &[name.bytes()]),
         }
     }
 
@@ -118,10 +133,15 @@ impl Question {
                 .map(|number| Question::List(u64::from_be_bytes(number)))
                 .map_err(|_| BadMessage),
             (&KIND_WATCH, [all @ 0..=1]) => Ok(Question::Watch { certificates: *all == 1 }),
+            (&KIND_WATCH, [2]) => Ok(Question::WatchAll),
             (4, bytes) if !bytes.is_empty() && bytes.len() <= CERTIFICATE_MAX => {
                 Ok(Question::PutCertificate(bytes.into()))
             }
             (5, bytes) if !bytes.is_empty() && bytes.len() <= LIST_MAX => Ok(Question::PutList(bytes.into())),
+            (6, bytes) if !bytes.is_empty() && bytes.len() <= DAILY_KEYS_MAX => {
+                Ok(Question::PutDailyKeys(bytes.into()))
+            }
+            (7, name) => name_of(8, name).map(Question::FindDailyKeys).ok_or(BadMessage),
             _ => Err(BadMessage),
         }
     }
@@ -132,6 +152,7 @@ impl Question {
         match kind {
             4 => 1 + CERTIFICATE_MAX,
             5 => 1 + LIST_MAX,
+            6 => 1 + DAILY_KEYS_MAX,
             _ => NAMES_LEN_MAX,
         }
     }
@@ -151,6 +172,7 @@ impl Answer {
                 let end = (0..=words.len().min(REFUSAL_MAX)).rev().find(|end| words.is_char_boundary(*end));
                 framed(6, &[words.get(..end.unwrap_or(0)).unwrap_or_default().as_bytes()])
             }
+            Answer::DailyKeys(bytes) => framed(7, &[bytes]),
         }
     }
 
@@ -170,6 +192,7 @@ impl Answer {
                 let words = core::str::from_utf8(rest).map_err(|_| BadMessage)?;
                 Ok(Answer::Refused(words.to_owned()))
             }
+            7 if !rest.is_empty() && rest.len() <= DAILY_KEYS_MAX => Ok(Answer::DailyKeys(rest.into())),
             _ => Err(BadMessage),
         }
     }
@@ -180,6 +203,7 @@ impl Answer {
         match kind {
             1 => 1 + CERTIFICATE_MAX,
             3 => 1 + LIST_MAX,
+            7 => 1 + DAILY_KEYS_MAX,
             _ => 1 + REFUSAL_MAX,
         }
     }

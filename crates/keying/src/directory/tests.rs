@@ -244,7 +244,7 @@ proptest! {
     }
 
     #[test]
-    fn any_message_round_trips(kind in 0..6_usize, id: [u8; 16], bytes in prop::collection::vec(any::<u8>(), 1..300), words in ".{0,300}") {
+    fn any_message_round_trips(kind in 0..9_usize, id: [u8; 16], bytes in prop::collection::vec(any::<u8>(), 1..300), words in ".{0,300}") {
         let [a, b, c, d, ..] = id;
         let name = [
             Name::key_hash(id), Name::name_hash(id),
@@ -255,15 +255,17 @@ proptest! {
         let question = [
             Question::Find(name), Question::List(number), Question::Watch { certificates: a % 2 == 0 },
             Question::PutCertificate(bytes.clone().into()), Question::PutList(bytes.clone().into()), Question::List(0),
+            Question::WatchAll, Question::FindDailyKeys(Name::key_hash(id)), Question::PutDailyKeys(bytes.clone().into()),
         ][kind].clone();
         let sent = question.to_bytes();
         prop_assert_eq!(u32::from_be_bytes(sent[..4].try_into().unwrap()) as usize, sent.len() - HEAD_LEN);
         prop_assert!(sent.len() - HEAD_LEN <= Question::most(sent[HEAD_LEN]));
         prop_assert_eq!(Question::from_body(&sent[HEAD_LEN..]), Ok(question));
         let answer = [
-            Answer::Certificate(bytes.clone().into()), Answer::NotFound, Answer::List(bytes.into()),
+            Answer::Certificate(bytes.clone().into()), Answer::NotFound, Answer::List(bytes.clone().into()),
             Answer::NoNews, Answer::Stored, Answer::Refused(words.chars().take(100).collect()),
-        ][kind].clone();
+            Answer::DailyKeys(bytes.into()),
+        ][kind % 7].clone();
         let sent = answer.to_bytes();
         prop_assert!(sent.len() - HEAD_LEN <= Answer::most(sent[HEAD_LEN]));
         prop_assert_eq!(Answer::from_body(&sent[HEAD_LEN..]), Ok(answer));

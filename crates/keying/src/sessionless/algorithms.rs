@@ -110,6 +110,19 @@ const CIPHER_BASE: u8 = 0x40;
 const INTEGRITY: [&str; 5] =
     ["hmac-sha-256-128", "hmac-sha-384-192", "hmac-sha-512-256", "hmac-sha-1-96", "hmac-md5-96"];
 
+/// What a header's number of the Kij algorithm has beside that of the wrapping where Kij is that of a day.
+const DAILY: u8 = 0x10;
+
+/// The same numbers, where Kij is that of a day.
+pub(crate) const fn with_daily_keys(numbers: Algorithms) -> Algorithms {
+    Algorithms { kij: numbers.kij | DAILY, ..numbers }
+}
+
+/// Whether Kij is that of a day, and the numbers as if it were not.
+pub(crate) const fn without_daily_keys(numbers: Algorithms) -> (bool, Algorithms) {
+    (numbers.kij & DAILY != 0, Algorithms { kij: numbers.kij & !DAILY, ..numbers })
+}
+
 /// The algorithms of a packet key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PacketAlgorithms {

@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_clock::Time;
 
 /// Seconds from 1970-01-01 to 1995-01-01, both at 0:00 UTC, from where SKIP counts (draft-ietf-ipsec-skip-06 section 1.4).
-const ORIGIN: u64 = 788_918_400;
+pub(crate) const ORIGIN: u64 = 788_918_400;
 
 /// The time of day: microseconds since 1995-01-01 0:00 UTC. Numbers of packets begin with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -17,6 +17,12 @@ impl WallTime {
     pub fn from_unix(since: Duration) -> WallTime {
         let since = since.saturating_sub(Duration::from_secs(ORIGIN));
         WallTime(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Microseconds since 1970-01-01 0:00 UTC.
+    #[must_use]
+    pub const fn unix_micros(self) -> u64 {
+        self.0.saturating_add(ORIGIN * 1_000_000)
     }
 
     /// Seconds since 1970-01-01 0:00 UTC.

@@ -38,6 +38,9 @@ pub enum CannotSend {
     /// The peer's key is none that a secret can be shared with, or its ML-KEM key none.
     #[error("the peer's key is not one that can be encrypted to")]
     BadPeerKey,
+    /// Daily keys are required, and there is none of this day at one end.
+    #[error("daily keys are required, and this node or the peer has none of this day that the other knows")]
+    NoDailyKey,
     /// The algorithms have no numbers.
     #[error("the algorithms that are chosen have no numbers in headers")]
     NoSuchAlgorithm,

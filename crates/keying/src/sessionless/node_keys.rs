@@ -6,6 +6,7 @@ use aws_lc_rs::kem::{self, Ciphertext, DecapsulationKey, EncapsulationKey, ML_KE
 use strait_wire::sessionless::{CHECK_LEN, CIPHERTEXT_LEN, Name};
 use zeroize::Zeroizing;
 
+use super::daily::{DailyPolicy, DailyRing, OwnDailyKeys};
 use super::shared::{EPOCH_SECRET_LEN, EpochSecret};
 use crate::{PrivateKey, PublicKey, base64};
 
@@ -208,6 +209,8 @@ pub struct NodeKeys {
     pub identity: PrivateKey,
     /// Its ML-KEM key, if it has one.
     pub kem: Option<KemKey>,
+    /// Its daily keys, and those of its peers.
+    pub daily: DailyRing,
     pub(crate) name: Name,
     pub(crate) check: CheckKey,
 }
@@ -217,7 +220,14 @@ impl NodeKeys {
     #[must_use]
     pub fn new(identity: PrivateKey, kem: Option<KemKey>) -> NodeKeys {
         let public = identity.public();
-        NodeKeys { name: key_name(&public), check: CheckKey::of(&public), identity, kem }
+        let daily = DailyRing::new(DailyPolicy::Off, OwnDailyKeys::new(public));
+        NodeKeys { name: key_name(&public), check: CheckKey::of(&public), identity, kem, daily }
+    }
+
+    /// The same with daily keys.
+    #[must_use]
+    pub fn with_daily_keys(self, policy: DailyPolicy, own: OwnDailyKeys) -> NodeKeys {
+        NodeKeys { daily: DailyRing::new(policy, own), ..self }
     }
 
     /// What it is called in headers.

@@ -6,6 +6,7 @@
 
 mod bind;
 mod budget;
+mod daily;
 mod key_packet;
 mod known;
 mod look;
@@ -23,6 +24,7 @@ use strait_wire::{Esn, Spi};
 
 use super::algorithms::PacketAlgorithms;
 use super::cache::{Cache, CacheCounts};
+use super::daily::Day;
 use super::node_keys::{NodeKeys, key_name};
 use super::packet_key::PacketKey;
 use super::shared::{Kij, Kijn};
@@ -192,6 +194,8 @@ pub struct ReceiverCounts {
     pub epoch_keys: CacheCounts,
     /// Kij.
     pub secrets: CacheCounts,
+    /// Kij of days.
+    pub daily_secrets: CacheCounts,
     /// Senders.
     pub senders: CacheCounts,
     /// Names that are known not to exist.
@@ -208,6 +212,8 @@ pub struct Receiver {
     by_peer: BTreeMap<PeerId, Name>,
     aliases: BTreeMap<Name, Name>,
     secrets: Cache<Name, Kij>,
+    /// Those of days.
+    daily: Cache<(Name, Day), Kij>,
     epoch_keys: Cache<EpochKeyId, Kijn>,
     unknown: Cache<Name, Time>,
     lookups: BTreeMap<Name, Waiting>,
@@ -234,6 +240,7 @@ impl Receiver {
             by_peer: BTreeMap::new(),
             aliases: BTreeMap::new(),
             secrets: Cache::new(settings.secrets),
+            daily: Cache::new(settings.secrets),
             epoch_keys: Cache::new(settings.epoch_keys),
             unknown: Cache::new(settings.unknown_names),
             lookups: BTreeMap::new(),
@@ -290,6 +297,7 @@ impl Receiver {
             packet_keys: self.packet_keys,
             epoch_keys: self.epoch_keys.counts(),
             secrets: self.secrets.counts(),
+            daily_secrets: self.daily.counts(),
             senders: self.senders.counts(),
             unknown_names: self.unknown.counts(),
             refusals: self.refusals,

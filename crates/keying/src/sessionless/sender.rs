@@ -10,7 +10,7 @@ use strait_wire::sessionless::{
 };
 use strait_wire::{Esn, Protocol, Spi};
 
-use super::algorithms::{KijAlgorithm, PacketAlgorithms};
+use super::algorithms::{KijAlgorithm, PacketAlgorithms, with_daily_keys};
 use super::clock::{EpochLength, Now};
 use super::marks::{CannotSend, SEND_SLACK, SendMark};
 use super::node_keys::{CheckKey, KEM_ID, KemPublic, NodeKeys};
@@ -68,6 +68,8 @@ pub enum Acknowledged {
     Header(Spi, HeaderChange),
     /// A new key is to be begun: the peer refuses the numbers of this one.
     BeginAgain,
+    /// The peer cannot open keys of this epoch, since it lacks a key of the day.
+    NoDailyKey(u32),
 }
 
 #[derive(Debug)]
@@ -133,7 +135,8 @@ impl Sender {
         })
     }
 
-    /// Begins a key. `used` is the last number that was sent to this peer, 0 for none.
+    /// Begins a key. `used` is the last number that was sent to this peer, 0 for none. `kij` is that of the day on which the epoch begins
+    /// where daily keys are used.
     ///
     /// # Errors
     /// [`CannotSend`]; nothing has changed then, but for the mark that is to be written.
@@ -147,6 +150,7 @@ impl Sender {
     ) -> Result<OutboundKey, CannotSend> {
         let settings = &self.settings;
         let numbers = settings.algorithms.numbers(settings.kij).ok_or(CannotSend::NoSuchAlgorithm)?;
+        let numbers = if kij.day().is_some() { with_daily_keys(numbers) } else { numbers };
         // A receiver's mark is ahead of what was sent by its slack; one that is further ahead is not believed.
         let believed = now.wall.0.max(used).saturating_add(2 * SEND_SLACK);
         if self.refused > believed {
@@ -224,9 +228,14 @@ impl Sender {
             }
             AcknowledgementKind::KeyPacketTaken { epoch } => self.key_packet_said(epoch, true),
             AcknowledgementKind::KeyPacketWanted { epoch } => self.key_packet_said(epoch, false),
-            AcknowledgementKind::Bound { .. } | AcknowledgementKind::BelowMark { .. } => {
-                Acknowledged::Nothing
+            AcknowledgementKind::DailyKeyUnknown { epoch }
+                if current.is_some_and(|key| key.epoch == epoch) =>
+            {
+                Acknowledged::NoDailyKey(epoch)
             }
+            AcknowledgementKind::Bound { .. }
+            | AcknowledgementKind::BelowMark { .. }
+            | AcknowledgementKind::DailyKeyUnknown { .. } => Acknowledged::Nothing,
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Kij    = HKDF(X25519(i, j), both public keys in order)
+//! Kij(d) = HKDF(Kij | X25519(day keys of i, j), both public keys in order; d, both day keys)     in place of Kij, with daily keys
 //! Kijn   = HKDF(Kij | secret of the key packet, if any, n | Kij algorithm | sender's key | receiver's key)
 //! ```
 //!
@@ -17,11 +18,13 @@ use strait_wire::{Esn, Spi};
 use zeroize::Zeroizing;
 
 use super::algorithms::KijAlgorithm;
+use super::daily::{DAILY_KEY_LEN, DailySecret, Day};
 use super::packet_key::{PACKET_KEY_LEN, PacketKey};
 use crate::kdf::derive_key;
 use crate::{PrivateKey, PublicKey, x25519};
 
 const KIJ_INFO: &[u8] = b"strait sessionless v1 Kij";
+const DAILY_INFO: &[u8] = b"strait sessionless v1 daily Kij";
 const KIJN_INFO: &[u8] = b"strait sessionless v1 Kijn";
 const KEY_PACKET_INFO: &[u8] = b"strait sessionless v1 key packet";
 
@@ -55,6 +58,8 @@ pub enum Direction {
 /// What two nodes share without a message; wiped when dropped, never printed.
 pub struct Kij {
     secret: Box<Zeroizing<[u8; 32]>>,
+    /// The day and the secret without its keys, where the secret is that of a day.
+    daily: Option<(Day, Box<Zeroizing<[u8; 32]>>)>,
     own: PublicKey,
     peer: PublicKey,
 }
@@ -71,7 +76,33 @@ impl Kij {
         let (low, high) = if public < *peer { (&public, peer) } else { (peer, &public) };
         let salt = [*low.as_bytes(), *high.as_bytes()];
         let secret = Box::new(derive_key(&*shared, salt.as_flattened(), &[KIJ_INFO]));
-        Some(Kij { secret, own: public, peer: *peer })
+        Some(Kij { secret, daily: None, own: public, peer: *peer })
+    }
+
+    /// The secret of one day; none where the peer's key of that day is not one that a secret can be shared with.
+    #[must_use]
+    pub fn on_day(&self, day: Day, own: &DailySecret, peer: &[u8; DAILY_KEY_LEN]) -> Option<Kij> {
+        let mut from = Zeroizing::new([0; 64]);
+        from[..32].copy_from_slice(self.lasting());
+        from[32..].copy_from_slice(own.agree(peer)?.as_slice());
+        let ends = [(&self.own, own.public()), (&self.peer, *peer)];
+        let [(low, of_low), (high, of_high)] = if self.own < self.peer { ends } else { [ends[1], ends[0]] };
+        let salt = [*low.as_bytes(), *high.as_bytes()];
+        let info: [&[u8]; 4] = [DAILY_INFO, &day.0.to_be_bytes(), &of_low, &of_high];
+        let secret = Box::new(derive_key(from.as_slice(), salt.as_flattened(), &info));
+        let lasting = Box::new(Zeroizing::new(*self.lasting()));
+        Some(Kij { secret, daily: Some((day, lasting)), own: self.own, peer: self.peer })
+    }
+
+    /// The secret that does not go with a day.
+    fn lasting(&self) -> &[u8; 32] {
+        self.daily.as_ref().map_or(&self.secret, |(_, lasting)| lasting)
+    }
+
+    /// The day whose keys are in it.
+    #[must_use]
+    pub fn day(&self) -> Option<Day> {
+        self.daily.as_ref().map(|(day, _)| *day)
     }
 
     /// Whom it is shared with.
@@ -109,7 +140,7 @@ impl Kij {
         Kijn { algorithm, key: Box::new(key) }
     }
 
-    /// The tag of a key packet, over all of `bound`.
+    /// The tag of a key packet, over all of `bound`: from the secret that lasts, as it proves the sender and hides nothing.
     pub(crate) fn key_packet_tag(&self, direction: Direction, bound: &[u8]) -> [u8; TAG_LEN] {
         let mut tag = [0; TAG_LEN];
         tag.copy_from_slice(hmac::sign(&self.key_packet_key(direction), bound).as_ref());
@@ -128,8 +159,7 @@ impl Kij {
 
     fn key_packet_key(&self, direction: Direction) -> hmac::Key {
         let [sender, receiver] = self.ends(direction);
-        let key: Zeroizing<[u8; 32]> =
-            derive_key(self.secret.as_slice(), &[], &[KEY_PACKET_INFO, sender, receiver]);
+        let key: Zeroizing<[u8; 32]> = derive_key(self.lasting(), &[], &[KEY_PACKET_INFO, sender, receiver]);
         hmac::Key::new(hmac::HMAC_SHA256, key.as_slice())
     }
 }
@@ -232,6 +262,26 @@ mod tests {
         assert_ne!(base, key(KijAlgorithm::Aes256GcmSiv, 8, None));
         assert_ne!(base, key(KijAlgorithm::Aes256Gcm, 7, None));
         assert_ne!(base, key(KijAlgorithm::Aes256GcmSiv, 7, Some(&secret)));
+    }
+
+    #[test]
+    fn the_secret_of_a_day_needs_a_secret_of_that_day_and_proves_the_same_sender() {
+        let (here, there) = pair();
+        let [mine, yours, third] = [[3; 32], [4; 32], [5; 32]].map(DailySecret::from_bytes);
+        let day = |kij: &Kij, day, own: &DailySecret, peer: &DailySecret| {
+            *kij.on_day(Day(day), own, &peer.public()).unwrap().secret
+        };
+        let base = day(&here, 20_000, &mine, &yours);
+        assert_eq!(base, day(&there, 20_000, &yours, &mine));
+        assert_ne!(base, *here.secret, "not that of every day");
+        assert_ne!(base, day(&here, 20_001, &mine, &yours));
+        assert_ne!(base, day(&here, 20_000, &third, &yours));
+        assert_ne!(base, day(&here, 20_000, &mine, &third));
+        let today = here.on_day(Day(20_000), &mine, &yours.public()).unwrap();
+        assert_eq!((today.day(), here.day()), (Some(Day(20_000)), None));
+        let tag = today.key_packet_tag(Direction::Outbound, b"bound");
+        assert!(there.key_packet_is_authentic(Direction::Inbound, b"bound", &tag));
+        assert!(here.on_day(Day(20_000), &mine, &[0; 32]).is_none(), "no key");
     }
 
     #[test]

@@ -6,11 +6,12 @@ use std::ops::Range;
 
 use ipnet::IpNet;
 use strait_keying::PublicKey;
+use strait_keying::sessionless::DailyPolicy;
 
 use super::manual::{FoundManual, ManualProblem};
 use super::problem::Problem;
 use super::reader::{Findings, Placed, Section};
-use super::{Endpoint, NodeSection, PeerSection};
+use super::{DirectoryKeying, DirectorySection, Endpoint, NodeSection, PeerSection};
 
 /// A peer as far as it could be read, with the places of what must be unique.
 pub(super) struct FoundPeer {
@@ -79,6 +80,20 @@ pub(super) fn directory(node: &Section<'_>, directory: Option<&Section<'_>>) {
         ),
         Some(section) if !wanted => section.note(section.span(), Problem::UnusedDirectory),
         _ => {}
+    }
+}
+
+/// Daily keys are for peers with which keys need no session.
+pub(super) fn daily_keys(directory: &Section<'_>, read: &DirectorySection, peers: &[FoundPeer]) {
+    let found = || peers.iter().map(|peer| peer.peer.as_ref());
+    // A peer that could not be read has been complained about.
+    let is_used = read.keying == DirectoryKeying::Sessionless
+        || found().any(|peer| peer.is_none_or(|peer| peer.sessionless.is_some()));
+    if read.daily_keys != DailyPolicy::Off && !is_used {
+        directory.note(
+            directory.value("daily_keys").map_or(directory.span(), toml::Spanned::span),
+            Problem::UnusedDailyKeys,
+        );
     }
 }
 

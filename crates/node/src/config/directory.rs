@@ -4,15 +4,24 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_keying::PublicKey;
-use strait_keying::sessionless::CardName;
+use strait_keying::sessionless::{CardName, DailyPolicy};
 
 use super::problem::Problem;
 use super::reader::Section;
 use super::sections::{span, words};
 use super::value;
 
-pub(super) const KEYS: &[&str] =
-    &["authority", "servers", "allowed_ips", "keying", "certificates", "pin", "max_stale", "max_peers"];
+pub(super) const KEYS: &[&str] = &[
+    "authority",
+    "servers",
+    "allowed_ips",
+    "keying",
+    "daily_keys",
+    "certificates",
+    "pin",
+    "max_stale",
+    "max_peers",
+];
 
 /// How old the newest revocation list may be where the file says nothing: an authority that signs one each day may miss six.
 const MAX_STALE: Duration = Duration::from_secs(7 * 24 * 3600);
@@ -51,6 +60,8 @@ pub struct DirectorySection {
     pub allowed_ips: Vec<IpNet>,
     /// How keys for such peers are made.
     pub keying: DirectoryKeying,
+    /// When keys without sessions have daily keys in them.
+    pub daily_keys: DailyPolicy,
     /// Which certificates it has.
     pub certificates: DirectoryCertificates,
     /// Names of peers that are looked up at the start, and stay: only where certificates are looked up on demand.
@@ -98,8 +109,12 @@ pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
             section.note(value.span(), Problem::TooManyPins { most: max_peers });
         }
     }
+    let policies = [DailyPolicy::Off, DailyPolicy::Prefer, DailyPolicy::Require];
     Some(DirectorySection {
         certificates,
+        daily_keys: section
+            .choice("daily_keys", &["off", "prefer", "require"], &policies)
+            .unwrap_or_default(),
         pin,
         servers: servers.into_iter().map(|server| server.value).collect(),
         allowed_ips,
@@ -143,6 +158,10 @@ mod tests {
         assert_eq!((read.max_stale, read.max_peers), (Duration::from_secs(3600), 5));
         assert_eq!(read.keying, DirectoryKeying::Sessionless);
         assert_eq!(read.certificates, DirectoryCertificates::All);
+        assert_eq!(read.daily_keys, DailyPolicy::Off);
+        let more = format!("{}keying = \"sessionless\"\ndaily_keys = \"require\"\n", section());
+        let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
+        assert_eq!(read.daily_keys, DailyPolicy::Require);
         let more = format!("{}certificates = \"on demand\"\npin = [\"b\", \"a\", \"b\"]\n", section());
         let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
         let pinned: Vec<&str> = read.pin.iter().map(CardName::as_str).collect();
@@ -162,6 +181,16 @@ mod tests {
             ),
             ("peers = \"directory\"\n", format!("{}max_peers = 0\n", section()), "between 1 and 10000"),
             ("peers = \"directory\"\n", format!("{}max_stale = \"1s\"\n", section()), "max_stale"),
+            (
+                "peers = \"directory\"\n",
+                format!("{}daily_keys = \"prefer\"\n", section()),
+                "daily keys are for keys without sessions",
+            ),
+            (
+                "peers = \"directory\"\n",
+                format!("{}keying = \"sessionless\"\ndaily_keys = \"on\"\n", section()),
+                "prefer",
+            ),
             ("peers = \"directry\"\n", section(), "did you mean `directory`?"),
             (
                 "peers = \"directory\"\n",

@@ -210,6 +210,11 @@ pub enum Problem {
     /// Pins where all certificates stay.
     #[error("`pin` is for `certificates = \"on demand\"`; otherwise all certificates stay")]
     NothingToPin,
+    /// Daily keys that nothing uses.
+    #[error(
+        "daily keys are for keys without sessions; write `keying = \"sessionless\"`, or remove `daily_keys`"
+    )]
+    UnusedDailyKeys,
     /// Pins for which there is no room.
     #[error("`pin` may have no more than `max_peers` names: {most}")]
     TooManyPins {

@@ -117,7 +117,11 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     let (node, key) = node_section(&section, beside, tunnel);
     let follows = root.one("directory", "[directory]", directory::KEYS);
     checks::directory(&section, follows.as_ref());
-    let follows = follows.and_then(|section| directory::directory(&section));
+    let follows = follows.and_then(|section| {
+        let read = directory::directory(&section)?;
+        checks::daily_keys(&section, &read, &peers);
+        Some(read)
+    });
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
     Some(Config {

@@ -6,6 +6,7 @@
 //! messages  what both processes say to each other               directory/messages.rs
 //! use_peers certificates become peers                           directory/use_peers.rs
 //! holder    which certificates are held, and make peers         directory/holder.rs
+//! publisher publishes this node's daily keys, in the same process directory/publisher.rs
 //! cache     what is held, on disk                                directory/cache.rs
 //! demand    what is looked up, and which peers stay              directory/demand.rs
 //! peers     as the rest of the node sees them                     here
@@ -18,6 +19,7 @@ mod finder;
 mod holder;
 mod messages;
 mod process;
+mod publisher;
 mod use_peers;
 
 use std::collections::BTreeMap;
@@ -26,24 +28,21 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use ipnet::IpNet;
 use strait_clock::Time;
-use strait_ipsec::ReturnPath;
+use strait_keying::PublicKey;
 use strait_keying::directory::{Certificate, LookUpEnd, Question};
-use strait_keying::sessionless::EpochLength;
-use strait_keying::{PublicKey, RepairMode, Start};
+use strait_keying::sessionless::{DailyKeys, DailyPolicy};
 use strait_wire::sessionless::Name;
 use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
-use crate::config::{
-    Config, DirectoryCertificates, DirectoryKeying, DirectorySection, PeerKeys, PeerPayloads, PeerSection,
-    SessionlessSection,
-};
+use crate::config::{Config, DirectoryCertificates, DirectorySection, PeerSection};
 use crate::path_memory::state_folder;
 use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::report::DirectoryReport;
 use demand::Demand;
-use messages::{Mandate, Told};
+use messages::{Mandate, Told, Wanted};
+use use_peers::peer_of;
 pub(super) use use_peers::told;
 
 /// Messages that are taken at once before routes and policies are made anew.
@@ -85,6 +84,7 @@ impl DirectoryProcess {
             max_stale_s: section.max_stale.as_secs(),
             max_peers: section.max_peers,
             on_demand: section.certificates == DirectoryCertificates::OnDemand,
+            daily_keys: section.daily_keys != DailyPolicy::Off,
             cache: state_folder()
                 .map(|folder| folder.join(format!("{}.certificates", config.node.interface))),
             user: user.to_string(),
@@ -100,6 +100,8 @@ impl DirectoryProcess {
                     ..DirectoryReport::default()
                 },
                 refused: 0,
+                published: 0,
+                learned: Vec::new(),
                 demand: mandate.on_demand.then(|| Demand::new(section)),
                 ended: Vec::new(),
                 is_newer: false,
@@ -129,6 +131,10 @@ pub(super) struct DirectoryPeers {
     report: DirectoryReport,
     /// Certificates with networks that the configuration does not allow.
     refused: u64,
+    /// Servers that have this node's daily keys.
+    published: usize,
+    /// Daily keys of peers, until the key manager has them: those of a node, or that it has none any more.
+    learned: Vec<Result<DailyKeys, PublicKey>>,
     /// Where certificates are looked up.
     demand: Option<Demand>,
     /// Look-ups that are over, until the peers are made that they found.
@@ -162,6 +168,17 @@ impl DirectoryPeers {
             demand.add_to(&mut report, self.peers.len());
         }
         report
+    }
+
+    /// Has daily keys of this node published.
+    pub(super) fn publish(&self, keys: &DailyKeys) {
+        // If the process is gone, that is found out by what it says.
+        let _ = demand::say(&self.channel, &Wanted::Publish(keys.as_bytes().to_vec()));
+    }
+
+    /// Servers that have this node's daily keys.
+    pub(super) const fn published(&self) -> usize {
+        self.published
     }
 
     /// Adds to `config`, as it was read from the file, the peers of certificates; what the file says comes first.
@@ -220,11 +237,18 @@ impl DirectoryPeers {
                     }
                 }
                 Ok(Told::Dismiss(key, why)) => {
+                    self.learned.extend(key.parse().ok().map(Err));
                     if let Some(peer) = key.parse().ok().and_then(|key| self.peers.remove(&key)) {
                         tracing::info!(peer = peer.name, "not a peer any more: {why}");
                         changed = true;
                     }
                 }
+                Ok(Told::DailyKeys(bytes)) => {
+                    // They are verified once more. Of those that are no peers there may be any number.
+                    let keys = DailyKeys::from_bytes(&bytes).ok();
+                    self.learned.extend(keys.filter(|keys| self.peers.contains_key(keys.node())).map(Ok));
+                }
+                Ok(Told::Published(servers)) => self.published = servers,
                 Ok(Told::Report(report)) => {
                     self.report = *report;
                     if let Some(demand) = &mut self.demand {
@@ -258,9 +282,13 @@ impl DirectoryPeers {
             demand.look_ups.know([certificate.key_name(), certificate.text_name()]);
             demand.prepare(&mut peer);
             let full = !self.peers.contains_key(&key) && self.peers.len() >= self.section.max_peers;
-            if full && !Self::make_room(demand, &mut self.peers, &self.channel, packets, now) {
-                tracing::warn!(peer = peer.name, "no room for a peer: all others are pinned");
-                return false;
+            if full {
+                let room = Self::make_room(demand, &mut self.peers, &self.channel, packets, now);
+                let Some(gone) = room else {
+                    tracing::warn!(peer = peer.name, "no room for a peer: all others are pinned");
+                    return false;
+                };
+                self.learned.push(Err(gone));
             }
             demand.note_new(key, now);
         }
@@ -280,36 +308,5 @@ impl DirectoryPeers {
             tracing::info!(peer = peer.name, serial = certificate.serial(), "a peer by its certificate");
         }
         before != Some(peer)
-    }
-}
-
-/// The peer that a certificate makes.
-fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> PeerSection {
-    let terms = certificate.terms();
-    PeerSection {
-        name: terms.name.as_str().to_owned(),
-        keys: PeerKeys::Session {
-            public_key: *certificate.key(),
-            payloads: PeerPayloads::Strait,
-            repair: RepairMode::Auto,
-        },
-        endpoint: terms.endpoint.as_ref().and_then(|endpoint| endpoint.parse().ok()),
-        allowed_ips: terms.networks.clone(),
-        keepalive: None,
-        mtu: None,
-        kerberos: None,
-        broker: false,
-        via: None,
-        sessionless: match keying {
-            DirectoryKeying::Session => None,
-            DirectoryKeying::Sessionless => Some(Box::new(SessionlessSection {
-                path: ReturnPath::Answers,
-                epoch: EpochLength::default(),
-                pin: false,
-                card: Some(certificate.card().clone()),
-            })),
-        },
-        start: Start::Eager,
-        line: 0,
     }
 }

@@ -15,14 +15,13 @@ use strait_keying::AssociationStatus;
 use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
-use super::directory::DirectoryPeers;
 use super::key_log::KeyLog;
 use crate::config::PeerSection;
 use crate::cpu_time;
 use crate::report::{
-    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DropReport,
-    NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport, SuiteReport, ThreadReport,
-    TrafficReport, ratio,
+    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DirectoryReport,
+    DropReport, NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport, SuiteReport,
+    ThreadReport, TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -34,7 +33,10 @@ impl Daemon {
         DaemonReport {
             node: self.node_report(),
             peers: self.config.peers.iter().filter_map(|peer| self.peer_report(peer)).collect(),
-            directory: self.directory.as_ref().map(DirectoryPeers::report),
+            directory: self
+                .directory
+                .as_ref()
+                .map(|directory| DirectoryReport { daily_keys: self.daily_report(), ..directory.report() }),
             rules: self.rule_reports(),
             decisions: said.map(|said| {
                 said.decisions.iter().map(|decision| self.decision_report(decision, now)).collect()
@@ -87,6 +89,7 @@ impl Daemon {
         let mut warnings = self.config.warnings(&self.path);
         warnings.extend(self.manual.warnings());
         warnings.extend(self.sessionless.warning());
+        warnings.extend(self.daily_warning());
         warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
         warnings.extend(self.unlocked.clone());
         warnings

@@ -69,7 +69,12 @@ impl Daemon {
         let marks = Marks::open(&self.starter, self.control.public())?;
         let mark = marks.sender();
         self.sessionless.marks = Some(marks);
+        let daily = self.open_daily(config)?;
         if let Some((keys, seed)) = self.sessionless.kept.take() {
+            let keys = match daily {
+                Some((policy, own)) => keys.with_daily_keys(policy, own),
+                None => keys,
+            };
             self.control.begin_sessionless(SessionlessSettings {
                 keys,
                 clock: WallClock::new(wall_time),

@@ -85,8 +85,7 @@ pub(super) fn start(
 
     cpu_time::count("strait");
     let clock = Clock::start();
-    let ranking = measure(&clock);
-    let calibration = calibrate(&clock);
+    let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
     let Opened { entries, plan, socket, direct, tun, .. } = opened;
@@ -110,6 +109,7 @@ pub(super) fn start(
         ranking,
         control,
         sessionless: keys,
+        daily: None,
         manual: ManualPeers::default(),
         roster,
         counters,

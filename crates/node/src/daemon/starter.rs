@@ -114,6 +114,11 @@ impl Starter {
         }
     }
 
+    /// Has the file with the secrets of daily keys opened.
+    pub(super) fn daily_secrets(&self, node: PublicKey) -> Result<File, StarterError> {
+        self.ask_for_one(&StarterRequest::DailySecrets { node: node.to_string() }).map(File::from)
+    }
+
     /// Has the file written of what was found on paths.
     pub(super) fn remember(&self, paths: &PathMemory) -> Result<(), StarterError> {
         let text = String::from_utf8(paths.render()).unwrap_or_default();

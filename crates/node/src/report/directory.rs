@@ -27,10 +27,25 @@ pub struct DirectoryReport {
     pub look_ups: Option<LookUpReport>,
     /// Where certificates are looked up, what is kept of them.
     pub caches: Vec<CacheReport>,
+    /// Daily keys; none where they are not used.
+    pub daily_keys: Option<DailyKeysReport>,
     /// How often following or asking a server failed.
     pub failures: u64,
     /// How it failed last.
     pub last_failure: Option<String>,
+}
+
+/// Daily keys of this node and its peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DailyKeysReport {
+    /// `prefer` or `require`.
+    pub policy: String,
+    /// The last day for which this node has a key, `2026-01-31`.
+    pub own_until: Option<String>,
+    /// Servers that have taken this node's keys.
+    pub published: usize,
+    /// Peers with which there is a key of today at both ends.
+    pub peers: usize,
 }
 
 /// Look-ups of certificates.

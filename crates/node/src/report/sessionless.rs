@@ -16,7 +16,7 @@ pub struct SessionlessReport {
 /// One cache.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheReport {
-    /// `packet-keys`, `epoch-keys` (Kijn), `secrets` (Kij), `senders` or `unknown-names`; of a directory `peers`, `certificates` (on disk) or
+    /// `packet-keys`, `epoch-keys` (Kijn), `secrets` (Kij), `daily-secrets` (those of days), `senders` or `unknown-names`; of a directory `peers`, `certificates` (on disk) or
     /// `unknown-names`.
     pub cache: String,
     /// Entries it has.
@@ -49,6 +49,10 @@ pub struct SessionlessPeerReport {
     pub suite: String,
     /// Whether packet keys towards it have a secret from its ML-KEM-768 key.
     pub hybrid: bool,
+    /// The day whose daily keys are in the packet key towards it, `2026-01-31`; none where its Kij is of the long-term keys alone.
+    pub daily_key: Option<String>,
+    /// The last day for which a daily key of the peer is known.
+    pub daily_keys_until: Option<String>,
     /// Whether a session is still what is sent with, after a change of the configuration.
     pub has_session: bool,
     /// SPI of the packet key towards it; none before the first packet, and while nothing is sent.

@@ -38,6 +38,11 @@ pub enum AcknowledgementKind {
         /// The epoch.
         epoch: u32,
     },
+    /// A header of this epoch has keys of a day of which the receiver does not know one.
+    DailyKeyUnknown {
+        /// The epoch.
+        epoch: u32,
+    },
 }
 
 /// An acknowledgement or a refusal.
@@ -63,6 +68,7 @@ impl Acknowledgement {
             2 => AcknowledgementKind::BelowMark { spi, mark: Esn(value) },
             3 => AcknowledgementKind::KeyPacketTaken { epoch: epoch()? },
             4 => AcknowledgementKind::KeyPacketWanted { epoch: epoch()? },
+            5 => AcknowledgementKind::DailyKeyUnknown { epoch: epoch()? },
             _ => return Err(Malformed::new("kind of an acknowledgement", bytes)),
         }))
     }
@@ -75,6 +81,7 @@ impl Acknowledgement {
             AcknowledgementKind::BelowMark { spi, mark } => (2, spi.0, mark.0),
             AcknowledgementKind::KeyPacketTaken { epoch } => (3, 0, epoch as u64),
             AcknowledgementKind::KeyPacketWanted { epoch } => (4, 0, epoch as u64),
+            AcknowledgementKind::DailyKeyUnknown { epoch } => (5, 0, epoch as u64),
         };
         let [a, b, c, d] = spi.to_be_bytes();
         let [e, f, g, h, i, j, k, l] = value.to_be_bytes();
@@ -102,7 +109,7 @@ mod tests {
         for len in 0..good.len() {
             assert!(Acknowledgement::parse(&good[..len]).is_err(), "{len} bytes");
         }
-        for (at, byte) in [(0, 0xf5), (1, 0), (1, 5), (11, 1)] {
+        for (at, byte) in [(0, 0xf5), (1, 0), (1, 6), (11, 1)] {
             let mut bad = good;
             bad[at] = byte;
             assert!(Acknowledgement::parse(&bad).is_err(), "byte {at}");
@@ -111,12 +118,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(kind in 1..=4_u8, spi: u32, value: u64, epoch: u32) {
+        fn round_trip(kind in 1..=5_u8, spi: u32, value: u64, epoch: u32) {
             let kind = match kind {
                 1 => AcknowledgementKind::Bound { spi: Spi(spi), highest: Esn(value) },
                 2 => AcknowledgementKind::BelowMark { spi: Spi(spi), mark: Esn(value) },
                 3 => AcknowledgementKind::KeyPacketTaken { epoch },
-                _ => AcknowledgementKind::KeyPacketWanted { epoch },
+                4 => AcknowledgementKind::KeyPacketWanted { epoch },
+                _ => AcknowledgementKind::DailyKeyUnknown { epoch },
             };
             prop_assert_eq!(Acknowledgement::parse(&Acknowledgement(kind).to_bytes()), Ok(Acknowledgement(kind)));
         }

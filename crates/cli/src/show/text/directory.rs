@@ -26,9 +26,23 @@ pub(super) fn lines(told: &DirectoryReport) -> Vec<(&'static str, String)> {
         ("not taken", not_taken.join(", ")),
         ("look-ups", look_ups(told).unwrap_or_default()),
         ("caches", caches(told)),
+        ("daily keys", daily_keys(told).unwrap_or_default()),
         ("outside limits", outside.unwrap_or_default()),
         ("last failure", told.last_failure.clone().unwrap_or_default()),
     ]
+}
+
+/// How it stands with daily keys.
+fn daily_keys(told: &DirectoryReport) -> Option<String> {
+    let daily = told.daily_keys.as_ref()?;
+    let until = daily.own_until.as_ref().map(|day| format!(" until {day}")).unwrap_or_default();
+    let published = match daily.published {
+        0 => "published nowhere".to_owned(),
+        servers => format!("published at {}", counted(servers as u64, "server")),
+    };
+    let peers = counted(daily.peers as u64, "peer");
+    let verb = if daily.policy == "require" { "required" } else { "preferred" };
+    Some(format!("{verb}; {published}{until}; {peers} with one of today"))
 }
 
 /// How look-ups of certificates ended, and how long they took.
@@ -60,7 +74,7 @@ fn caches(told: &DirectoryReport) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strait_node::report::{LookUpEndReport, LookUpReport, NotTakenReport};
+    use strait_node::report::{DailyKeysReport, LookUpEndReport, LookUpReport, NotTakenReport};
 
     #[test]
     fn what_is_wrong_is_said() {
@@ -103,5 +117,15 @@ mod tests {
         let said: Vec<String> = lines(&told).into_iter().map(|(_, value)| value).collect();
         assert!(said[5].starts_with("3 found, 1 not_found; "), "{}", said[5]);
         assert_eq!(said[6], "certificates 7 (2 hits, 4 misses, 1 evicted)");
+        assert_eq!(said[7], "", "daily keys are not used");
+        let daily = DailyKeysReport {
+            policy: "require".to_owned(),
+            own_until: Some("2026-01-08".to_owned()),
+            published: 1,
+            peers: 2,
+        };
+        let told = DirectoryReport { daily_keys: Some(daily), ..told };
+        let said: Vec<String> = lines(&told).into_iter().map(|(_, value)| value).collect();
+        assert_eq!(said[7], "required; published at 1 server until 2026-01-08; 2 peers with one of today");
     }
 }

@@ -8,9 +8,15 @@ use crate::table::TextTable;
 /// How packets to a peer are protected.
 pub(crate) fn keys(peer: &SessionlessPeerReport) -> String {
     let path = if peer.one_way { ", one way" } else { "" };
+    let daily = match (&peer.daily_key, &peer.outbound_spi) {
+        (Some(day), _) => format!(", daily key of {day}"),
+        // What comes next has one, if the peer knows this node's.
+        (None, Some(_)) if peer.daily_keys_until.is_some() => ", no daily key in use".to_owned(),
+        _ => String::new(),
+    };
     let hybrid = if peer.hybrid { " with ML-KEM-768" } else { "" };
     let session = if peer.has_session { "; the session goes on until the peer does without" } else { "" };
-    format!("{}{hybrid}{path}{session}", peer.suite)
+    format!("{}{hybrid}{daily}{path}{session}", peer.suite)
 }
 
 /// The packet keys in use.

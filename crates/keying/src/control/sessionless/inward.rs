@@ -176,7 +176,11 @@ impl SessionlessPeers {
     fn refused(&mut self, context: &mut ControlContext, now: Now, from: SocketAddr, why: Refusal) {
         let mendable = matches!(
             why,
-            Refusal::EpochFarOff | Refusal::NumberAhead | Refusal::CardNotValid | Refusal::NotHybrid
+            Refusal::EpochFarOff
+                | Refusal::NumberAhead
+                | Refusal::CardNotValid
+                | Refusal::NotHybrid
+                | Refusal::NoDailyKey
         );
         if mendable && self.refusal_lines.take(1, now.time) {
             context.log(ControlEvent::RefusedHeader { from, why });

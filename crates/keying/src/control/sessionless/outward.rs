@@ -11,9 +11,9 @@ use strait_wire::Spi;
 use strait_wire::sessionless::Acknowledgement;
 
 use super::change::Change;
-use super::{LOOK_EVERY, MarkOwner, SessionlessPeer, SessionlessPeers};
+use super::{LOOK_EVERY, MarkOwner, SessionlessPeer, SessionlessPeers, daily};
 use crate::control::context::ControlContext;
-use crate::sessionless::{Acknowledged, CannotSend, Now};
+use crate::sessionless::{Acknowledged, CannotSend, Day, Now};
 use crate::{Action, ControlEvent, SaDirection, Where};
 
 /// A key in use is replaced so long before it ends; one that carried nothing for longer than that is not.
@@ -31,6 +31,8 @@ pub(super) struct OutboundState {
     pub(super) key: Option<KeyInUse>,
     /// The last number that may have been used under keys before.
     used: u64,
+    /// Until when no daily keys are used, as the peer lacks one.
+    pub(super) without_until: Option<Time>,
     /// Why no key could be begun, if one is wanted.
     pub(super) refused: Option<CannotSend>,
     /// What the peer is to be told under the next key.
@@ -49,6 +51,8 @@ pub(super) struct KeyInUse {
     pub(super) expires: Time,
     /// Whether the peer has acknowledged it.
     pub(super) bound: bool,
+    /// The day whose keys are in its Kij.
+    pub(super) day: Option<Day>,
 }
 
 impl KeyInUse {
@@ -60,6 +64,10 @@ impl KeyInUse {
 impl OutboundState {
     pub(super) fn is(&self, spi: Spi) -> bool {
         self.key.as_ref().is_some_and(|key| key.spi == spi)
+    }
+
+    pub(super) fn is_without(&self, now: Time) -> bool {
+        self.without_until.is_some_and(|until| now < until)
     }
 
     pub(super) const fn waits_for_mark(&self) -> bool {
@@ -107,10 +115,9 @@ impl SessionlessPeers {
         let SessionlessPeers { own, mark, receiver, peers, .. } = self;
         let peer = peers.get_mut(&id)?;
         let used = peer.out.used();
-        let begun = match receiver.secret(own, &peer.config.key) {
-            Some(kij) => peer.sender.begin(now, own, kij, mark, used),
-            None => Err(CannotSend::BadPeerKey),
-        };
+        let secret = daily::secret(receiver, own, peer, now);
+        let day = secret.as_ref().ok().and_then(|kij| kij.day());
+        let begun = secret.and_then(|kij| peer.sender.begin(now, own, kij, mark, used));
         if let Some(mark) = mark.take_request() {
             context.actions.push_back(Action::PersistMark(MarkOwner::Own, mark));
         }
@@ -121,8 +128,15 @@ impl SessionlessPeers {
                 let sa = sa.headed(key.header, key.first);
                 let (spi, first, usage) = (key.spi, key.first.0, sa.usage());
                 peer.out.used = used;
-                peer.out.key =
-                    Some(KeyInUse { spi, first, usage, began: now.time, expires: key.expires, bound: false });
+                peer.out.key = Some(KeyInUse {
+                    spi,
+                    first,
+                    usage,
+                    began: now.time,
+                    expires: key.expires,
+                    bound: false,
+                    day,
+                });
                 peer.out.begun += 1;
                 if let Some(was) = peer.out.refused.take()
                     && !matches!(was, CannotSend::NotPersisted { .. })
@@ -186,6 +200,7 @@ impl SessionlessPeers {
                 context.order_out(outbound::Order::Header(id, spi, change));
             }
             Acknowledged::BeginAgain => self.begin(context, now, id),
+            Acknowledged::NoDailyKey(_) => self.without_day(context, now, id),
         }
     }
 

@@ -10,7 +10,7 @@ use strait_wire::Spi;
 
 use super::SessionlessPeers;
 use crate::control::context::ControlContext;
-use crate::sessionless::{CannotSend, ReceiverCounts};
+use crate::sessionless::{CannotSend, Day, ReceiverCounts};
 use crate::{PeerState, PeerStatus, PublicKey, SaStatus};
 
 /// A peer with which keys need no session.
@@ -28,6 +28,10 @@ pub struct SessionlessStatus {
     pub suite: Suite,
     /// Whether packet keys towards it have the secret of a key packet.
     pub hybrid: bool,
+    /// The day whose keys are in the packet key in use towards it; none where its Kij is of the long-term keys alone.
+    pub day: Option<Day>,
+    /// The last day of which a key of the peer is known; none where daily keys are not used.
+    pub daily_until: Option<Day>,
     /// The packet key in use towards it.
     pub outbound: Option<SaStatus>,
     /// When that began, and whether the peer has bound it to its SPI.
@@ -73,6 +77,8 @@ impl SessionlessPeers {
             path: peer.terms.path,
             suite: peer.suite,
             hybrid: peer.terms.card.as_ref().is_some_and(|card| card.kem.is_some()),
+            day: key.and_then(|key| key.day),
+            daily_until: self.own.daily.until(&peer.config.key),
             outbound: key.map(|key| sa(key.spi, &key.usage)),
             began: key.map(|key| (key.began, key.bound)),
             inbound,

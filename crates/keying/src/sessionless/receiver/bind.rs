@@ -94,6 +94,7 @@ impl Receiver {
             self.forget_sender(name, state);
         }
         self.secrets.remove(name);
+        self.daily.retain(|(of, _), _| *of != name);
         self.epoch_keys.retain(|(of, ..), _| *of != name);
     }
 

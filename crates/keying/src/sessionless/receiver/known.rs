@@ -122,8 +122,8 @@ pub(super) struct ReceivedSecret {
     pub(super) secret: EpochSecret,
 }
 
-/// What a Kijn is found by: the sender, the epoch, the algorithm, the secret of a key packet.
-pub(super) type EpochKeyId = (Name, u32, KijAlgorithm, Option<[u8; 16]>);
+/// What a Kijn is found by: the sender, the epoch, the algorithm, whether it is of a day's keys, the secret of a key packet.
+pub(super) type EpochKeyId = (Name, u32, KijAlgorithm, bool, Option<[u8; 16]>);
 
 /// A sender and its state.
 #[derive(Debug)]
@@ -138,6 +138,7 @@ pub(super) struct SenderState {
     pub(super) refused: Option<Time>,
     pub(super) wanted: Option<Time>,
     pub(super) taken: Option<Time>,
+    pub(super) undated: Option<Time>,
 }
 
 impl SenderState {
@@ -152,6 +153,7 @@ impl SenderState {
             refused: None,
             wanted: None,
             taken: None,
+            undated: None,
         }
     }
 

@@ -9,9 +9,10 @@ use strait_wire::{Esn, Spi};
 use super::known::{EpochKeyId, KnownSender, ReceivedSecret, SenderState, passed};
 use super::{Candidate, LOOKUPS, Receiver, ReceiverEvent, Refusal, Verdict, WAIT};
 use crate::PublicKey;
-use crate::sessionless::algorithms::{KijAlgorithm, PacketAlgorithms};
+use crate::sessionless::algorithms::{KijAlgorithm, PacketAlgorithms, without_daily_keys};
 use crate::sessionless::cache::Cache;
 use crate::sessionless::clock::{Now, WallTime};
+use crate::sessionless::daily::Day;
 use crate::sessionless::node_keys::NodeKeys;
 use crate::sessionless::packet_key::PacketKey;
 use crate::sessionless::screen::HeaderInFront;
@@ -50,9 +51,10 @@ impl Receiver {
             return self.unknown_sender(now, header.source, from, datagram);
         };
         let (kij, algorithms) = screened(&sender.known, now, &header)?;
-        let key = sender.known.key;
+        let (key, length) = (sender.known.key, sender.known.epoch);
         self.derive(now, own, name, &key)?;
-        let Some(packet_key) = self.unwrapped(name, &header, bytes, kij) else {
+        let day = self.day_of(now, own, name, &header, length, from)?;
+        let Some(packet_key) = self.unwrapped(name, &header, bytes, (kij, day)) else {
             if header.hybrid {
                 return self.wait_for_key_packet(now, name, &header, from, datagram);
             }
@@ -111,13 +113,16 @@ impl Receiver {
         name: Name,
         header: &Header,
         bytes: &[u8],
-        algorithm: KijAlgorithm,
+        (algorithm, day): (KijAlgorithm, Option<Day>),
     ) -> Option<PacketKey> {
         let bound = bytes.get(..header.bound_len())?;
-        let kij = self.secrets.peek(name)?;
+        let kij = match day {
+            Some(day) => self.daily.peek((name, day))?,
+            None => self.secrets.peek(name)?,
+        };
         let sender = self.senders.peek(name)?;
         let open = |cache: &mut Cache<EpochKeyId, Kijn>, secret: Option<&ReceivedSecret>| {
-            let id = (name, header.epoch, algorithm, secret.map(|secret| secret.id));
+            let id = (name, header.epoch, algorithm, day.is_some(), secret.map(|secret| secret.id));
             if cache.get(id).is_none() {
                 let secret = secret.map(|secret| &secret.secret);
                 let kijn = kij.epoch_key(Direction::Inbound, algorithm, header.epoch, secret);
@@ -221,7 +226,8 @@ fn screened(
     if known.epoch.at(WallTime(header.first.0)) > header.epoch.saturating_add(1) {
         return Err(Refusal::NumberAhead);
     }
-    let (kij, algorithms) = PacketAlgorithms::of(header.algorithms).map_err(|_| Refusal::Algorithm)?;
+    let (_, numbers) = without_daily_keys(header.algorithms);
+    let (kij, algorithms) = PacketAlgorithms::of(numbers).map_err(|_| Refusal::Algorithm)?;
     if !known.allows(algorithms) {
         return Err(Refusal::Algorithm);
     }

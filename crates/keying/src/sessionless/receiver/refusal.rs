@@ -22,6 +22,8 @@ pub enum Refusal {
     Algorithm,
     /// The secret of a key packet is required and not in it.
     NotHybrid,
+    /// It does without daily keys, which are required, or has those of a day that one end does not know.
+    NoDailyKey,
     /// Too many secrets were to be computed at once.
     Busy,
     /// Its packet key was not wrapped by its sender, or the tag of its key packet is wrong.
@@ -32,7 +34,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Refusal; 12] = [
+    pub const ALL: [Refusal; 13] = [
         Refusal::Malformed,
         Refusal::BadCheck,
         Refusal::UnknownName,
@@ -42,6 +44,7 @@ impl Refusal {
         Refusal::CardNotValid,
         Refusal::Algorithm,
         Refusal::NotHybrid,
+        Refusal::NoDailyKey,
         Refusal::Busy,
         Refusal::Forged,
         Refusal::BelowMark,
@@ -60,6 +63,7 @@ impl Refusal {
             Refusal::CardNotValid => "card_not_valid",
             Refusal::Algorithm => "algorithm",
             Refusal::NotHybrid => "not_hybrid",
+            Refusal::NoDailyKey => "no_daily_key",
             Refusal::Busy => "busy",
             Refusal::Forged => "forged",
             Refusal::BelowMark => "below_mark",

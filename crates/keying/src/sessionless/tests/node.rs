@@ -53,6 +53,8 @@ pub(super) struct Node {
     answers: Vec<Acknowledgement>,
     seed: u8,
     knows_peer: bool,
+    /// The epoch of which the other said that it lacks a key of the day.
+    pub(super) unknown_day: Option<u32>,
 }
 
 impl Node {
@@ -98,6 +100,7 @@ impl Node {
             answers: Vec::new(),
             seed,
             knows_peer: true,
+            unknown_day: None,
         };
         node.know_peer();
         node
@@ -153,7 +156,7 @@ impl Node {
     /// Sends one packet: nothing, or one datagram, or a key packet before it.
     pub(super) fn send(&mut self, now: Now, next: Protocol, payload: &[u8]) -> Vec<Vec<u8>> {
         let packets = self.out.as_ref().map_or(0, |out| out.sa.usage().packets());
-        if self.sender.is_due(now, packets, 0) && !self.begin(now) {
+        if (self.out.is_none() || self.sender.is_due(now, packets, 0)) && !self.begin(now) {
             return Vec::new();
         }
         let mut datagrams = Vec::new();
@@ -193,7 +196,14 @@ impl Node {
     }
 
     fn begin(&mut self, now: Now) -> bool {
-        let kij = Kij::agree(&self.own.identity, &self.peer.identity.public()).unwrap();
+        let lasting = Kij::agree(&self.own.identity, &self.peer.identity.public()).unwrap();
+        let epoch = EpochLength::default().at(now.wall);
+        let day = Day::of_epoch(epoch, EpochLength::default()).unwrap();
+        let daily =
+            self.own.daily.agree(&lasting, day).filter(|_| {
+                self.own.daily.policy() == DailyPolicy::Require || self.unknown_day != Some(epoch)
+            });
+        let kij = daily.unwrap_or(lasting);
         for _ in 0..2 {
             match self.sender.begin(now, &self.own, &kij, &mut self.mark, self.used) {
                 Ok(key) => {
@@ -290,6 +300,12 @@ impl Node {
                     }
                 }
                 Acknowledged::BeginAgain => self.out = None,
+                Acknowledged::NoDailyKey(epoch) => {
+                    self.unknown_day = Some(epoch);
+                    if self.own.daily.policy() == DailyPolicy::Prefer {
+                        self.out = None;
+                    }
+                }
                 Acknowledged::Nothing => {}
             }
             return;

@@ -10,7 +10,7 @@ use strait_keying::directory::{Answer, HEAD_LEN};
 
 use crate::runtime;
 
-/// Most bytes of the file: 10,000 certificates of some 2 kB each, as often again, and lists.
+/// Most bytes of the file: 10,000 certificates of some 2 kB each, with daily keys of some 500 B, as often again, and lists.
 const FILE_MAX: u64 = 64 << 20;
 
 /// The file; without one, nothing is kept.
@@ -67,7 +67,8 @@ fn first(bytes: &[u8]) -> Option<(Answer, &[u8])> {
     let len = usize::try_from(u32::from_be_bytes(*head)).ok()?;
     let (body, next) = rest.split_at_checked(len)?;
     let answer = Answer::from_body(body).ok()?;
-    matches!(answer, Answer::Certificate(_) | Answer::List(_)).then_some((answer, next))
+    let is_kept = matches!(answer, Answer::Certificate(_) | Answer::List(_) | Answer::DailyKeys(_));
+    is_kept.then_some((answer, next))
 }
 
 #[cfg(test)]

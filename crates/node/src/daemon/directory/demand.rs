@@ -109,16 +109,16 @@ impl Demand {
 }
 
 impl DirectoryPeers {
-    /// Takes away the peer that was used least recently; false where all are pinned.
+    /// Takes away the peer that was used least recently, and says whose key it was; none where all are pinned.
     pub(super) fn make_room(
         demand: &mut Demand,
         peers: &mut BTreeMap<PublicKey, PeerSection>,
         channel: &ProcessChannel,
         packets: &dyn Fn(&PeerSection) -> u64,
         now: Time,
-    ) -> bool {
+    ) -> Option<PublicKey> {
         demand.note_traffic(peers, packets, now);
-        let Some(idlest) = demand.idlest(peers) else { return false };
+        let idlest = demand.idlest(peers)?;
         demand.evicted += 1;
         demand.used.remove(&idlest);
         if let Some(peer) = peers.remove(&idlest) {
@@ -126,7 +126,7 @@ impl DirectoryPeers {
         }
         // If the process is gone, that is found out by what it says.
         let _ = say(channel, &Wanted::Evicted(idlest.to_string()));
-        true
+        Some(idlest)
     }
 
     /// Gives the process what it is to look up.
@@ -149,7 +149,7 @@ impl DirectoryPeers {
     }
 }
 
-fn say(channel: &ProcessChannel, wanted: &Wanted) -> std::io::Result<()> {
+pub(super) fn say(channel: &ProcessChannel, wanted: &Wanted) -> std::io::Result<()> {
     channel.send(&serde_json::to_vec(wanted)?, &[])
 }
 

@@ -4,11 +4,11 @@
 //! too long gives way to the next; what none has answered in time has failed, and is asked for again when it is needed again.
 
 use std::io;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use strait_clock::Time;
-use strait_keying::directory::Question;
+use strait_keying::directory::{Answer, Certificate, Question};
 use strait_scheduler::Budget;
 use strait_wire::sessionless::Name;
 
@@ -25,9 +25,14 @@ const PATIENCE: Duration = Duration::from_millis(1200);
 /// How long all servers together may take.
 const PATIENCE_IN_ALL: Duration = Duration::from_millis(2500);
 
+/// How often it is seen whether daily keys are to be asked for again.
+const LOOK: Duration = Duration::from_secs(5);
+
 pub(super) struct Finder {
     servers: Vec<String>,
     follower: SharedFollower,
+    /// Whether daily keys are looked up too.
+    daily_keys: bool,
     /// The server that is asked, and the connection to it.
     at: usize,
     connection: Option<DirectoryConnection>,
@@ -58,17 +63,23 @@ impl From<DirectoryFailure> for Failed {
 }
 
 impl Finder {
-    pub(super) fn new(servers: Vec<String>, follower: SharedFollower) -> Finder {
+    pub(super) fn new(servers: Vec<String>, follower: SharedFollower, daily_keys: bool) -> Finder {
         let lines = Budget::new(1, 4);
-        Finder { servers, follower, at: 0, connection: None, lines, begun: Instant::now() }
+        Finder { servers, follower, daily_keys, at: 0, connection: None, lines, begun: Instant::now() }
     }
 
     /// Looks up what is wanted, until the packet process is gone.
     pub(super) fn run(mut self, wanted: &Receiver<Wanted>) {
-        while let Ok(first) = wanted.recv() {
-            let together = [first].into_iter().chain(wanted.try_iter().take(TOGETHER - 1));
+        loop {
+            let first = match wanted.recv_timeout(LOOK) {
+                Ok(first) => Some(first),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            let together = first.into_iter().chain(wanted.try_iter().take(TOGETHER - 1));
             let names: Vec<Name> = together.filter_map(|wanted| self.name(wanted)).collect();
-            if self.look_up(names).is_err() {
+            let looked_up = if names.is_empty() { Ok(()) } else { self.look_up(names) };
+            if looked_up.and_then(|()| self.refresh_daily_keys()).is_err() {
                 return;
             }
         }
@@ -86,6 +97,7 @@ impl Finder {
                 self.follower.lock().holder.evict(&key);
                 None
             }
+            Wanted::Publish(_) => None,
         }
     }
 
@@ -148,6 +160,7 @@ impl Finder {
         for name in &*names {
             connection.say(&Question::Find(*name)).map_err(DirectoryFailure::from)?;
         }
+        let mut found = Vec::new();
         while let Some(name) = names.first().copied() {
             let answer = connection.hear_until(until)?;
             let mut told = self.follower.lock();
@@ -156,7 +169,11 @@ impl Finder {
                     if is_new {
                         told.keep(&answer);
                     }
-                    told.looked_up(&name, Some(&certificate), Ended::Found)?;
+                    if self.daily_keys {
+                        found.push((name, certificate));
+                    } else {
+                        told.looked_up(&name, Some(&certificate), Ended::Found)?;
+                    }
                 }
                 Found::None => told.looked_up(&name, None, Ended::NotFound)?,
                 Found::Refused(why) => {
@@ -167,7 +184,72 @@ impl Finder {
             drop(told);
             names.remove(0);
         }
+        self.with_daily_keys(&mut connection, &found, until)?;
         self.connection = Some(connection);
+        Ok(())
+    }
+
+    /// Says of peers that they were found, once the daily keys of those that are new are there too: the first packet to one can have them
+    /// in its key so.
+    fn with_daily_keys(
+        &self,
+        connection: &mut DirectoryConnection,
+        found: &[(Name, Box<Certificate>)],
+        until: Instant,
+    ) -> Result<(), Failed> {
+        if !self.daily_keys {
+            return Ok(());
+        }
+        let wanted = self.follower.lock().holder.ask_for_daily_keys(unix_time(), TOGETHER);
+        let asked = self.ask_for_daily_keys(connection, &wanted, until);
+        let mut told = self.follower.lock();
+        for (name, certificate) in found {
+            told.looked_up(name, Some(certificate), Ended::Found)?;
+        }
+        asked
+    }
+
+    /// Asks for daily keys that are not known, or were asked for long ago.
+    fn refresh_daily_keys(&mut self) -> io::Result<()> {
+        if !self.daily_keys {
+            return Ok(());
+        }
+        let wanted = self.follower.lock().holder.ask_for_daily_keys(unix_time(), TOGETHER);
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let server = self.servers.get(self.at).cloned().unwrap_or_default();
+        let until = Instant::now() + PATIENCE;
+        let ask = || {
+            let mut connection =
+                DirectoryConnection::open(&server, PATIENCE).map_err(DirectoryFailure::from)?;
+            self.ask_for_daily_keys(&mut connection, &wanted, until)
+        };
+        match ask() {
+            Ok(()) => Ok(()),
+            Err(Failed::Channel) => Err(io::ErrorKind::BrokenPipe.into()),
+            Err(Failed::Server(why)) => self.give_way(&why),
+        }
+    }
+
+    fn ask_for_daily_keys(
+        &self,
+        connection: &mut DirectoryConnection,
+        wanted: &[Name],
+        until: Instant,
+    ) -> Result<(), Failed> {
+        for name in wanted {
+            connection.say(&Question::FindDailyKeys(*name)).map_err(DirectoryFailure::from)?;
+        }
+        for _ in wanted {
+            let answer = connection.hear_until(until)?;
+            let Answer::DailyKeys(bytes) = &answer else { continue };
+            let mut told = self.follower.lock();
+            if let Some(node) = told.holder.take_daily_keys(bytes, unix_time()).map_err(Failed::Server)? {
+                told.keep(&answer);
+                told.tell_daily_keys(&node)?;
+            }
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! A node that follows all certificates has each that is good as a peer. One that looks them up holds those that it found, of which some
 //! are peers now; the others are found here again without a directory (holder/demand.rs).
 
+mod daily;
 mod demand;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use strait_keying::PublicKey;
 use strait_keying::directory::{Answer, Certificate, ListChange, Trust, TrustCounts, Untrusted};
+use strait_keying::sessionless::DailyKeys;
 
 use demand::HeldOnDemand;
 pub(super) use demand::{DemandCounts, Found};
@@ -21,6 +23,8 @@ pub(super) enum Change {
     Admit(Box<Certificate>),
     /// A peer that is none any more, and why.
     Dismiss(PublicKey, Untrusted),
+    /// Other daily keys of a peer.
+    DailyKeys(PublicKey),
 }
 
 /// What is to be kept on disk.
@@ -30,6 +34,8 @@ pub(super) enum News {
     Certificate,
     /// A revocation list.
     List,
+    /// Daily keys.
+    DailyKeys,
     /// Nothing that was not known.
     Nothing,
 }
@@ -40,6 +46,9 @@ struct Held {
     admitted: bool,
     /// When it was found last, counted in look-ups.
     used: u64,
+    /// The daily keys of its node, and when a directory was last asked for them, in seconds since 1970.
+    daily: Option<DailyKeys>,
+    asked: Option<u64>,
 }
 
 /// All certificates that are held.
@@ -80,7 +89,9 @@ impl Holder {
         let list = self.trust.list().map(|list| Answer::List(list.as_bytes().into()));
         let certificates =
             self.held.values().map(|held| Answer::Certificate(held.certificate.as_bytes().into()));
-        list.into_iter().chain(certificates)
+        let daily = self.held.values().filter_map(|held| held.daily.as_ref());
+        let daily = daily.map(|keys| Answer::DailyKeys(keys.as_bytes().into()));
+        list.into_iter().chain(certificates).chain(daily)
     }
 
     /// Takes what was kept on disk by an earlier run: peers that were known then, which stay as long as their certificates are good,
@@ -91,6 +102,8 @@ impl Holder {
                 // The clock was another when it was taken; what it has revoked stays revoked.
                 Answer::List(bytes) => drop(self.trust.take_list(&bytes, u64::MAX)),
                 Answer::Certificate(bytes) => drop(self.take_certificate(&bytes)),
+                // They come behind the certificate of their node.
+                Answer::DailyKeys(bytes) => drop(self.take_daily_keys(&bytes, unix)),
                 _ => {}
             }
         }
@@ -125,6 +138,10 @@ impl Holder {
                 Some(key) => Ok((News::Certificate, self.judge(&key, unix).into_iter().collect())),
                 None => Ok((News::Nothing, Vec::new())),
             },
+            Answer::DailyKeys(bytes) => match self.take_daily_keys(bytes, unix)? {
+                Some(node) => Ok((News::DailyKeys, vec![Change::DailyKeys(node)])),
+                None => Ok((News::Nothing, Vec::new())),
+            },
             _ => Ok((News::Nothing, Vec::new())),
         }
     }
@@ -153,7 +170,10 @@ impl Holder {
                 self.full += 1;
                 return None;
             }
-            None => drop(self.held.insert(key, Held { certificate, admitted: false, used: 0 })),
+            None => drop(
+                self.held
+                    .insert(key, Held { certificate, admitted: false, used: 0, daily: None, asked: None }),
+            ),
         }
         if let (Some(demand), Some(held)) = (&mut self.demand, self.held.get(&key)) {
             demand.index.insert(&held.certificate);

@@ -16,19 +16,23 @@ pub(super) struct Mandate {
     pub(super) max_peers: usize,
     /// Whether certificates are looked up when they are needed.
     pub(super) on_demand: bool,
+    /// Whether daily keys are used.
+    pub(super) daily_keys: bool,
     /// The file for what is held.
     pub(super) cache: Option<PathBuf>,
     /// As whom it goes on.
     pub(super) user: String,
 }
 
-/// What it is told, where certificates are looked up.
+/// What it is told.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Wanted {
     /// The certificate that answers this question, a whole message.
     Find(Vec<u8>),
     /// The node with this key is no peer any more, to make room for others.
     Evicted(String),
+    /// Daily keys of this node, to be published.
+    Publish(Vec<u8>),
 }
 
 /// What it tells.
@@ -38,6 +42,10 @@ pub(super) enum Told {
     Admit(String),
     /// A peer that is none any more, by its key, and why.
     Dismiss(String, String),
+    /// Daily keys of a peer.
+    DailyKeys(Vec<u8>),
+    /// So many servers have the daily keys of this node.
+    Published(usize),
     /// The look-up for this question is over; what it found was told before.
     LookedUp(Vec<u8>, Ended),
     /// There is a newer list, so that what was not good may be now.

@@ -20,6 +20,7 @@ use super::cache::CertificateCache;
 use super::finder::Finder;
 use super::holder::{Change, DemandCounts, Holder, News};
 use super::messages::{Ended, Mandate, Told, Wanted};
+use super::publisher::Publisher;
 use crate::directory::DirectoryConnection;
 use crate::path_memory::unix_time;
 use crate::privileges;
@@ -64,16 +65,25 @@ pub(super) fn run(channel: &ProcessChannel) -> i32 {
         return 0;
     }
     let follower = SharedFollower(Arc::new(Mutex::new(follower)));
-    let (gives, wanted) = mpsc::channel();
+    let ((gives, wanted), (publishes, published)) = (mpsc::channel(), mpsc::channel());
     thread::spawn(move || {
-        listen(&ends, &gives);
+        listen(&ends, &gives, &publishes);
         std::process::exit(0);
     });
     if mandate.on_demand {
-        let finder = Finder::new(mandate.servers.clone(), follower.clone());
+        let finder = Finder::new(mandate.servers.clone(), follower.clone(), mandate.daily_keys);
         thread::spawn(move || finder.run(&wanted));
     }
-    match follow_all(&follower, &mandate.servers, mandate.on_demand) {
+    if mandate.daily_keys {
+        let publisher = Publisher::new(mandate.servers.clone(), follower.clone());
+        thread::spawn(move || publisher.run(&published));
+    }
+    let watch = match (mandate.on_demand, mandate.daily_keys) {
+        (true, _) => Question::Watch { certificates: false },
+        (false, false) => Question::Watch { certificates: true },
+        (false, true) => Question::WatchAll,
+    };
+    match follow_all(&follower, &mandate.servers, &watch) {
         Ok(()) => 0,
         Err(error) => {
             tracing::debug!("the packet process is gone: {error}");
@@ -83,9 +93,10 @@ pub(super) fn run(channel: &ProcessChannel) -> i32 {
 }
 
 /// Takes what the packet process wants, until that is gone. It waits for nothing else, so that the packet process never has to.
-fn listen(channel: &ProcessChannel, gives: &Sender<Wanted>) {
+fn listen(channel: &ProcessChannel, gives: &Sender<Wanted>, publishes: &Sender<Vec<u8>>) {
     while let Ok((text, _)) = channel.receive() {
         match serde_json::from_slice(&text) {
+            Ok(Wanted::Publish(keys)) => drop(publishes.send(keys)),
             // Where certificates are not looked up, nothing is wanted.
             Ok(wanted) => drop(gives.send(wanted)),
             Err(error) => tracing::debug!("the packet process said something else: {error}"),
@@ -94,12 +105,12 @@ fn listen(channel: &ProcessChannel, gives: &Sender<Wanted>) {
 }
 
 /// Follows directories in turn; ends only by an error of the channel.
-fn follow_all(follower: &SharedFollower, servers: &[String], on_demand: bool) -> io::Result<()> {
+fn follow_all(follower: &SharedFollower, servers: &[String], watch: &Question) -> io::Result<()> {
     let mut pause = FIRST_PAUSE;
     loop {
         for server in servers {
             let begun = Instant::now();
-            let failed = follow(follower, server, on_demand)?;
+            let failed = follow(follower, server, watch)?;
             if begun.elapsed() > PATIENCE {
                 pause = FIRST_PAUSE;
             }
@@ -116,12 +127,12 @@ fn follow_all(follower: &SharedFollower, servers: &[String], on_demand: bool) ->
 }
 
 /// Follows one directory; says why that ended.
-fn follow(follower: &SharedFollower, server: &str, on_demand: bool) -> io::Result<String> {
+fn follow(follower: &SharedFollower, server: &str, watch: &Question) -> io::Result<String> {
     let mut directory = match DirectoryConnection::open(server, PATIENCE) {
         Ok(directory) => directory,
         Err(error) => return Ok(error.to_string()),
     };
-    if let Err(error) = directory.say(&Question::Watch { certificates: !on_demand }) {
+    if let Err(error) = directory.say(watch) {
         return Ok(error.to_string());
     }
     loop {
@@ -231,9 +242,23 @@ impl Follower {
         ended: Ended,
     ) -> io::Result<()> {
         if let Some(certificate) = found {
-            self.send(&Told::Admit(certificate.to_text()))?;
+            self.admit(certificate)?;
         }
         self.send(&Told::LookedUp(Question::Find(*name).to_bytes(), ended))
+    }
+
+    /// Tells of a peer, with its daily keys.
+    fn admit(&self, certificate: &Certificate) -> io::Result<()> {
+        self.send(&Told::Admit(certificate.to_text()))?;
+        self.tell_daily_keys(certificate.key())
+    }
+
+    /// Tells of the daily keys of a peer, if they are known.
+    pub(super) fn tell_daily_keys(&self, node: &PublicKey) -> io::Result<()> {
+        match self.holder.daily_keys(node) {
+            Some(keys) => self.send(&Told::DailyKeys(keys.as_bytes().to_vec())),
+            None => Ok(()),
+        }
     }
 
     /// Looks for what expires, if it is time.
@@ -248,10 +273,11 @@ impl Follower {
     }
 
     fn tell(&mut self, changes: Vec<Change>) -> io::Result<()> {
-        let any = !changes.is_empty();
+        let any = changes.iter().any(|change| !matches!(change, Change::DailyKeys(_)));
         for change in changes {
             match change {
-                Change::Admit(certificate) => self.send(&Told::Admit(certificate.to_text()))?,
+                Change::Admit(certificate) => self.admit(&certificate)?,
+                Change::DailyKeys(node) => self.tell_daily_keys(&node)?,
                 Change::Dismiss(key, why) => self.send(&Told::Dismiss(key.to_string(), why.to_string()))?,
             }
         }
@@ -287,7 +313,7 @@ impl Follower {
         self.send(&Told::Report(Box::new(report)))
     }
 
-    fn send(&self, told: &Told) -> io::Result<()> {
+    pub(super) fn send(&self, told: &Told) -> io::Result<()> {
         self.channel.send(&serde_json::to_vec(told)?, &[])
     }
 

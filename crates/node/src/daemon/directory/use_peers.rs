@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use strait_keying::PublicKey;
+use strait_ipsec::ReturnPath;
+use strait_keying::directory::Certificate;
+use strait_keying::sessionless::EpochLength;
+use strait_keying::{PublicKey, RepairMode, Start};
 
 use super::{Daemon, DirectoryPeers};
-use crate::config::PeerSection;
+use crate::config::{DirectoryKeying, PeerKeys, PeerPayloads, PeerSection, SessionlessSection};
 
 /// Waits until the process that follows a directory says something; for ever where there is none.
 pub(in crate::daemon) async fn told(directory: Option<&mut DirectoryPeers>) {
@@ -36,6 +39,7 @@ impl Daemon {
                 tracing::error!("no directory is followed any more: {error}; its peers stay as they are");
             }
         }
+        self.learn_daily_keys();
         self.end_look_ups();
         let Some(directory) = &mut self.directory else { return };
         if std::mem::take(&mut directory.is_newer) {
@@ -72,8 +76,52 @@ impl Daemon {
         }
     }
 
+    /// Gives the key manager what was told of daily keys.
+    fn learn_daily_keys(&mut self) {
+        let now = self.clock.now();
+        let Some(directory) = &mut self.directory else { return };
+        for told in std::mem::take(&mut directory.learned) {
+            match told {
+                Ok(keys) => self.control.learn_daily_keys(keys, now),
+                Err(node) => self.control.forget_daily_keys(&node),
+            }
+        }
+        self.act();
+    }
+
     /// The key of this node, if it has one.
     pub(in crate::daemon) fn own_key(&self) -> Option<PublicKey> {
         self.config.node.private_key_file.as_ref().map(|_| self.control.public())
+    }
+}
+
+/// The peer that a certificate makes.
+pub(super) fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> PeerSection {
+    let terms = certificate.terms();
+    PeerSection {
+        name: terms.name.as_str().to_owned(),
+        keys: PeerKeys::Session {
+            public_key: *certificate.key(),
+            payloads: PeerPayloads::Strait,
+            repair: RepairMode::Auto,
+        },
+        endpoint: terms.endpoint.as_ref().and_then(|endpoint| endpoint.parse().ok()),
+        allowed_ips: terms.networks.clone(),
+        keepalive: None,
+        mtu: None,
+        kerberos: None,
+        broker: false,
+        via: None,
+        sessionless: match keying {
+            DirectoryKeying::Session => None,
+            DirectoryKeying::Sessionless => Some(Box::new(SessionlessSection {
+                path: ReturnPath::Answers,
+                epoch: EpochLength::default(),
+                pin: false,
+                card: Some(certificate.card().clone()),
+            })),
+        },
+        start: Start::Eager,
+        line: 0,
     }
 }

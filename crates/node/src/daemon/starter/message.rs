@@ -31,6 +31,11 @@ pub(super) enum StarterRequest {
         /// This node's public key.
         node: String,
     },
+    /// For the file with the secrets of daily keys. With the answer comes the file, to be read and written.
+    DailySecrets {
+        /// This node's public key.
+        node: String,
+    },
     /// To write what was found on paths, for the next start.
     Remember {
         /// The file as [`PathMemory`](crate::path_memory::PathMemory) reads it.

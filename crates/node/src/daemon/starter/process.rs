@@ -17,6 +17,7 @@ use crate::config::{Config, HandedConfig};
 use crate::counter_file::CounterFile;
 use crate::daemon::reload::keep_fixed;
 use crate::daemon::{manual, start};
+use crate::daily_file;
 use crate::network::{self, Network, NetworkEvents, Plan};
 use crate::path_memory::{PathFile, PathMemory, unix_time};
 use crate::process::{ProcessChannel, watched};
@@ -193,6 +194,7 @@ impl StarterProcess {
             StarterRequest::Read => return self.read_again().map(Enclosed::Config),
             StarterRequest::Counter { path } => return self.counter(&path).map(Enclosed::File),
             StarterRequest::Marks { node } => return self.open_marks(&node),
+            StarterRequest::DailySecrets { node } => return self.open_daily_secrets(&node),
             StarterRequest::Remember { text } => self.remember(&text)?,
             StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
             StarterRequest::End { stays_closed } => self.end(stays_closed),
@@ -251,6 +253,17 @@ impl StarterProcess {
         let (keeper, file, channel) = MarkKeeper::open(folder, node).map_err(text)?;
         self.marks = Some(keeper);
         Ok(Enclosed::Marks(file, channel))
+    }
+
+    /// Opens the file of this node's daily secrets, which the lock of its marks covers, and no other's.
+    fn open_daily_secrets(&mut self, node: &str) -> Result<Enclosed, Refusal> {
+        let node = node.parse::<PublicKey>().map_err(|error| format!("the public key {error}"))?;
+        if self.marks.as_ref().is_none_or(|marks| marks.node() != node) {
+            return Err("the daily keys of this node are not in use".to_owned());
+        }
+        let folder = self.paths.as_ref().and_then(|paths| paths.path().parent());
+        let folder = folder.ok_or("there is no folder for daily keys: set STRAIT_STATE_DIR")?;
+        daily_file::open(&daily_file::path(folder, &node)).map(Enclosed::File).map_err(text)
     }
 
     /// Writes the one file of this tunnel's paths, and nothing into it but what can be read again.

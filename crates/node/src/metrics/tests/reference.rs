@@ -86,6 +86,12 @@ fn everything() -> DaemonReport {
             ends: vec![crate::report::LookUpEndReport { end: "found".to_owned(), count: 1 }],
             ..crate::report::LookUpReport::default()
         }),
+        daily_keys: Some(crate::report::DailyKeysReport {
+            policy: "prefer".to_owned(),
+            own_until: Some("2026-01-08".to_owned()),
+            published: 1,
+            peers: 1,
+        }),
         caches: vec![CacheReport {
             cache: "peers".to_owned(),
             entries: 1,
@@ -118,6 +124,8 @@ fn sessionless() -> SessionlessPeerReport {
         one_way: false,
         suite: "aes-256-gcm".to_owned(),
         hybrid: true,
+        daily_key: Some("2026-01-01".to_owned()),
+        daily_keys_until: Some("2026-01-08".to_owned()),
         has_session: false,
         outbound_spi: Some("0x04000001".to_owned()),
         acknowledged: true,

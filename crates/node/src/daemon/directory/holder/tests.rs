@@ -1,3 +1,5 @@
+mod daily;
+
 use strait_keying::PrivateKey;
 use strait_keying::directory::{CertificateTerms, RevocationList};
 use strait_keying::sessionless::KeyCard;
@@ -44,6 +46,7 @@ fn said(changes: &[Change]) -> (Vec<u64>, Vec<PublicKey>) {
         match change {
             Change::Admit(certificate) => come.push(certificate.serial()),
             Change::Dismiss(key, _) => go.push(*key),
+            Change::DailyKeys(_) => {}
         }
     }
     (come, go)

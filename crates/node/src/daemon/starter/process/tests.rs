@@ -105,3 +105,16 @@ fn a_configuration_that_cannot_be_read_again_is_refused_with_the_reason() {
         });
     });
 }
+
+#[test]
+fn secrets_of_daily_keys_are_those_of_the_node_whose_marks_are_open() {
+    served("daily", |starter, path| {
+        let [own, other] = [[7; 32], [8; 32]].map(PublicKey::from_bytes);
+        assert!(refusal(starter.daily_secrets(own)).contains("not in use"));
+        let _marks = starter.marks(own).unwrap();
+        assert!(refusal(starter.daily_secrets(other)).contains("not in use"));
+        let file = starter.daily_secrets(own).unwrap();
+        let kept = daily_file::path(&path.with_file_name("state"), &own);
+        assert_eq!(file.metadata().unwrap().len(), std::fs::metadata(kept).unwrap().len());
+    });
+}
