@@ -92,6 +92,38 @@ fn the_first_ping_is_answered_and_no_handshake_is_made() {
     assert!(text.contains("packet keys") && text.contains("caches of keys without sessions"), "{text}");
 }
 
+/// Sends all that has crossed to the second site once more: after restarts replay windows are new, and marks refuse it.
+pub(crate) fn nothing_is_delivered_again(pair: &Pair, relay: &Relay, captured: &Captured) {
+    // The last acknowledgements of the connections that have ended are under way until nothing crosses any more.
+    let mut crossed = 0;
+    eventually("nothing crosses any more", || {
+        std::thread::sleep(Duration::from_secs(1));
+        let before = std::mem::replace(&mut crossed, captured.lock().unwrap().len());
+        before == crossed
+    });
+    let receiver = pair.socket(1, Family::V4);
+    let before = pair.peer(1)["received"]["packets"].as_u64().unwrap();
+    let there: Vec<_> = captured.lock().unwrap().clone();
+    let there = there.iter().filter(|(direction, _)| *direction == FrameDirection::There);
+    let of_kind = |kind: u8| there.clone().filter(|(_, frame)| frame.get(HEADERS) == Some(&kind)).count();
+    let refused = || {
+        let inside = ["replayed", "too-old", "unknown-spi", "forged", "header-over-budget"]
+            .map(|reason| pair.drops(1, reason));
+        inside.iter().sum::<u64>() + refusals(pair, 1, "below_mark")
+    };
+    let refused_before = refused();
+    for (_, frame) in there.clone() {
+        relay.inject(FrameDirection::There, frame);
+    }
+    assert!(of_kind(0x11) > 3, "headers");
+    // Key packets hold no packet: they are not refused where their secret is known.
+    let repeated = (there.clone().count() - of_kind(0x12)) as u64;
+    eventually("what is repeated is refused", || refused() - refused_before >= repeated);
+    receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    assert!(receiver.recv(&mut [0; 100]).is_err());
+    assert_eq!(pair.peer(1)["received"]["packets"].as_u64().unwrap(), before, "nothing is delivered again");
+}
+
 #[test]
 fn either_daemon_may_be_killed_and_traffic_goes_on() {
     if !allowed() {
@@ -108,34 +140,7 @@ fn either_daemon_may_be_killed_and_traffic_goes_on() {
         pair.tcp(which, Family::V6, 100_000);
     }
     assert!(kinds(&captured).iter().all(|kind| (0x04..0x20).contains(kind)), "no handshake");
-    // The last acknowledgements of the connections that have ended are under way until nothing crosses any more.
-    let mut crossed = 0;
-    eventually("nothing crosses any more", || {
-        std::thread::sleep(Duration::from_secs(1));
-        let before = std::mem::replace(&mut crossed, captured.lock().unwrap().len());
-        before == crossed
-    });
-    // All that crossed, again: after the restarts, replay windows are new, and marks refuse it.
-    let receiver = pair.socket(1, Family::V4);
-    let before = pair.peer(1)["received"]["packets"].as_u64().unwrap();
-    let there: Vec<_> = captured.lock().unwrap().clone();
-    let there = there.iter().filter(|(direction, _)| *direction == FrameDirection::There);
-    let headed = there.clone().filter(|(_, frame)| frame.get(HEADERS) == Some(&0x11)).count() as u64;
-    let refused = || {
-        let inside = ["replayed", "too-old", "unknown-spi", "forged", "header-over-budget"]
-            .map(|reason| pair.drops(1, reason));
-        inside.iter().sum::<u64>() + refusals(&pair, 1, "below_mark")
-    };
-    let refused_before = refused();
-    for (_, frame) in there.clone() {
-        relay.inject(FrameDirection::There, frame);
-    }
-    assert!(headed > 3);
-    let repeated = there.clone().count() as u64;
-    eventually("what is repeated is refused", || refused() - refused_before >= repeated);
-    receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    assert!(receiver.recv(&mut [0; 100]).is_err());
-    assert_eq!(pair.peer(1)["received"]["packets"].as_u64().unwrap(), before, "nothing is delivered again");
+    nothing_is_delivered_again(&pair, &relay, &captured);
     pair.tcp(1, Family::V4, 100_000);
 }
 

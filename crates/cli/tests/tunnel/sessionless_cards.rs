@@ -6,7 +6,9 @@ use strait_testbed::{Extra, FrameDirection};
 
 use crate::frame::HEADERS;
 use crate::pair::{Family, Pair, allowed, eventually};
-use crate::sessionless::{Captured, KEYING, kinds, output_of, ping, refusals, sessionless, tapped};
+use crate::sessionless::{
+    Captured, KEYING, kinds, nothing_is_delivered_again, output_of, ping, refusals, sessionless, tapped,
+};
 
 /// The first byte of a key packet.
 const KEY_PACKET: u8 = 0x12;
@@ -83,20 +85,7 @@ fn either_daemon_with_cards_may_be_killed_and_what_crossed_is_refused() {
         assert!(key_packets(&captured, direction) > before, "a secret of its own after the restart");
     }
     assert!(kinds(&captured).iter().all(|kind| (0x04..0x20).contains(kind)), "no handshake");
-    // All that crossed, again, key packets too.
-    let receiver = pair.socket(1, Family::V4);
-    let before = pair.peer(1)["received"]["packets"].as_u64().unwrap();
-    let there: Vec<_> = captured.lock().unwrap().clone();
-    for (_, frame) in there.iter().filter(|(direction, _)| *direction == FrameDirection::There) {
-        relay.inject(FrameDirection::There, frame);
-    }
-    eventually("headers of before are refused", || {
-        let repeated = ["replayed", "too-old", "unknown-spi"].map(|reason| pair.drops(1, reason));
-        refusals(&pair, 1, "below_mark") > 0 && repeated.iter().sum::<u64>() > 0
-    });
-    receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
-    assert!(receiver.recv(&mut [0; 100]).is_err());
-    assert_eq!(pair.peer(1)["received"]["packets"].as_u64().unwrap(), before, "nothing is delivered again");
+    nothing_is_delivered_again(&pair, &relay, &captured);
     pair.tcp(1, Family::V4, 100_000);
 }
 

@@ -1,6 +1,6 @@
 //! Keys for one day each, for forward secrecy: X25519 key pairs that a node makes for days ahead, and whose public halves it publishes,
 //! signed. What two nodes share on a day needs a secret of that day from one of them, beside the key of its identity. When both have
-//! wiped that, what was recorded cannot be opened any more, whoever steals their long-term keys.
+//! wiped that, what was recorded cannot be opened any more, even by a thief of their long-term keys.
 //!
 //! ```text
 //! Kij(d) = HKDF(Kij | X25519(day key of i, day key of j), both public keys in order; d, both day keys in that order)

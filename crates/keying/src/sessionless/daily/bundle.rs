@@ -4,7 +4,7 @@
 //! version u8 | identity (32) | number u64 | first day u32 | count u8 | key (32) | ... | signature (64)
 //! ```
 //!
-//! The number is the time at which it was signed, in microseconds since 1970: a newer one replaces an older one, whoever brings it.
+//! The number is the time at which it was signed, in microseconds since 1970: a newer one replaces an older one, from wherever it comes.
 
 use super::{DAILY_KEY_LEN, DAYS_MAX, Day};
 use crate::{PrivateKey, PublicKey, SIGNATURE_LEN};
