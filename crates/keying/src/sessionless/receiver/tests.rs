@@ -305,6 +305,20 @@ fn keys_that_collide_keep_their_headers_and_others_are_found_by_spi() {
 }
 
 #[test]
+fn a_packet_that_was_held_back_does_not_move_its_sender() {
+    let (own, peer) = (keys(1), keys(2));
+    let mut receiver = Receiver::new(&ReceiverSettings::default());
+    receiver.know(known(1, &peer));
+    let bytes = datagram(at(0), &peer, &own);
+    let Verdict::New(candidate) = receiver.look(at(0), &own, from(), &bytes) else { panic!() };
+    let (spi, number) = (candidate.spi, candidate.number);
+    receiver.bind(at(0), *candidate);
+    let mut moves =
+        |ahead| receiver.received(at(0), PeerId(1), spi, Esn(number.0 + ahead), true).unwrap().moves;
+    assert_eq!([0, 2, 1, 3].map(&mut moves), [true, true, false, true]);
+}
+
+#[test]
 fn a_sender_has_few_keys_and_what_was_below_them_is_refused() {
     let (own, peer) = (keys(1), keys(2));
     let mut receiver = Receiver::new(&ReceiverSettings::default());

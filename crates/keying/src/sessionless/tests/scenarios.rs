@@ -273,6 +273,47 @@ fn replays_are_refused_after_their_keys_are_forgotten() {
 }
 
 #[test]
+fn a_mark_file_from_a_backup_lets_through_once_what_came_after_it_for_two_epochs_at_most() {
+    let mut world = World::new(Quality::PERFECT, ReturnPath::OneWay, false);
+    world.flow(1000);
+    world.pass(400);
+    let backup = world.other.disk.clone();
+    world.sleep(600);
+    world.flow(1000);
+    world.pass(400);
+    assert_eq!(world.other.delivered.len(), 100);
+    let mut restored = |after: u64| {
+        world.sleep(after);
+        world.other.disk = backup.clone();
+        world.other.restart();
+        let before = world.other.delivered.len();
+        world.replay();
+        world.replay();
+        world.other.delivered.split_off(before)
+    };
+    // What the file does not know of comes again, and that once: what is as old as the file does not.
+    assert_eq!(restored(0).len(), 50);
+    assert_eq!(restored(2 * 3600).len(), 0, "no epoch of it is taken any more");
+}
+
+#[test]
+fn a_mark_file_from_a_backup_makes_no_sender_with_a_right_clock_repeat_a_number() {
+    let mut world = World::new(Quality::PERFECT, ReturnPath::Answers, false);
+    world.flow(1000);
+    world.pass(400);
+    let backup = world.one.disk.clone();
+    world.sleep(600);
+    world.flow(1000);
+    world.pass(400);
+    world.sleep(10);
+    world.one.disk = backup;
+    world.one.restart();
+    world.flow(1000);
+    world.pass(400);
+    assert_eq!(world.other.delivered.len(), 150, "each number was new to the receiver");
+}
+
+#[test]
 fn epochs_change_without_a_loss() {
     for hybrid in [false, true] {
         let mut world = World::new(Quality::PERFECT, ReturnPath::Answers, hybrid);
