@@ -42,8 +42,8 @@ use crate::process::{ProcessChannel, fork, watched};
 use crate::report::DirectoryReport;
 use demand::Demand;
 use messages::{Mandate, Told, Wanted};
-use use_peers::peer_of;
 pub(super) use use_peers::told;
+use use_peers::{peer_of, usable};
 
 /// Messages that are taken at once before routes and policies are made anew.
 const BURST: usize = 64;
@@ -191,9 +191,7 @@ impl DirectoryPeers {
             }
             let mut peer = peer.clone();
             let given = peer.allowed_ips.len();
-            let limits = &self.section.allowed_ips;
-            peer.allowed_ips
-                .retain(|net| limits.iter().any(|limit| limit.contains(net)) && !taken.contains(net));
+            peer.allowed_ips = usable(&peer.allowed_ips, &self.section.allowed_ips, &taken);
             if peer.allowed_ips.len() < given {
                 tracing::debug!(peer = peer.name, "networks of its certificate are not used");
             }
@@ -292,8 +290,8 @@ impl DirectoryPeers {
             }
             demand.note_new(key, now);
         }
-        let limits = &self.section.allowed_ips;
-        let outside = peer.allowed_ips.iter().filter(|net| !limits.iter().any(|limit| limit.contains(*net)));
+        let inside = usable(&peer.allowed_ips, &self.section.allowed_ips, &[]);
+        let outside = peer.allowed_ips.iter().filter(|net| !inside.contains(net));
         let outside: Vec<String> = outside.map(ToString::to_string).collect();
         if !outside.is_empty() {
             self.refused += 1;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ipnet::IpNet;
 use strait_ipsec::ReturnPath;
 use strait_keying::directory::Certificate;
 use strait_keying::sessionless::EpochLength;
@@ -123,5 +124,34 @@ pub(super) fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> Pee
         },
         start: Start::Eager,
         line: 0,
+    }
+}
+
+/// Of the networks of a certificate those that lie within the limits of the configuration, and that no peer has yet.
+pub(super) fn usable(networks: &[IpNet], limits: &[IpNet], taken: &[IpNet]) -> Vec<IpNet> {
+    let is_usable = |net: &&IpNet| limits.iter().any(|limit| limit.contains(*net)) && !taken.contains(net);
+    networks.iter().filter(is_usable).copied().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nets(text: &str) -> Vec<IpNet> {
+        text.split_whitespace().map(|net| net.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_certificate_gives_no_network_beyond_the_limits_and_none_that_a_peer_has() {
+        let limits = nets("10.77.0.0/16 fd77::/48");
+        for (claimed, taken, used) in [
+            ("10.77.3.0/24 fd77:0:0:3::/64", "", "10.77.3.0/24 fd77:0:0:3::/64"),
+            ("0.0.0.0/0 10.0.0.0/8 10.78.0.0/24 ::/0", "", ""),
+            ("10.77.0.0/16 10.76.0.0/15", "", "10.77.0.0/16"),
+            ("10.77.3.0/24 10.77.4.0/24", "10.77.3.0/24", "10.77.4.0/24"),
+            ("10.77.3.1/32", "10.77.3.0/24", "10.77.3.1/32"),
+        ] {
+            assert_eq!(usable(&nets(claimed), &limits, &nets(taken)), nets(used), "{claimed} beside {taken}");
+        }
     }
 }
