@@ -102,9 +102,9 @@ pub(crate) fn nothing_is_delivered_again(pair: &Pair, relay: &Relay, captured: &
         before == crossed
     });
     let receiver = pair.socket(1, Family::V4);
+    let all: Vec<_> = captured.lock().unwrap().clone();
     let before = pair.peer(1)["received"]["packets"].as_u64().unwrap();
-    let there: Vec<_> = captured.lock().unwrap().clone();
-    let there = there.iter().filter(|(direction, _)| *direction == FrameDirection::There);
+    let there = all.iter().filter(|(direction, _)| *direction == FrameDirection::There);
     let of_kind = |kind: u8| there.clone().filter(|(_, frame)| frame.get(HEADERS) == Some(&kind)).count();
     let refused = || {
         let inside = ["replayed", "too-old", "unknown-spi", "forged", "header-over-budget"]
@@ -121,7 +121,11 @@ pub(crate) fn nothing_is_delivered_again(pair: &Pair, relay: &Relay, captured: &
     eventually("what is repeated is refused", || refused() - refused_before >= repeated);
     receiver.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
     assert!(receiver.recv(&mut [0; 100]).is_err());
-    assert_eq!(pair.peer(1)["received"]["packets"].as_u64().unwrap(), before, "nothing is delivered again");
+    let delivered = pair.peer(1)["received"]["packets"].as_u64().unwrap() - before;
+    // A connection whose end was lost with a daemon repeats it, after longer and longer pauses.
+    let new = captured.lock().unwrap()[all.len()..].to_vec();
+    let new = new.iter().filter(|(direction, _)| *direction == FrameDirection::There).count() as u64;
+    assert!(delivered <= new, "of what was sent once more, {delivered} were delivered; {new} were new");
 }
 
 #[test]
