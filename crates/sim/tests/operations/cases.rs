@@ -1,6 +1,9 @@
 //! What random operations found, each as short as it can be.
 
-use strait_sim::operations::data::{self, DataOperation, DataSettings, DataSummary};
+use strait_compress::CodecSet;
+use strait_ipsec::{Payloads, RepairTerms};
+use strait_scheduler::Rate;
+use strait_sim::operations::data::{self, Between, DataOperation, DataSettings, DataSummary};
 
 /// Settings and operations as bytes; what comes of them.
 fn run(settings: [u8; 4], operations: &[[u8; 4]]) -> DataSummary {
@@ -41,4 +44,23 @@ fn a_link_has_its_turn_when_the_one_before_it_leaves_the_round() {
     let (release, withdraw, install) = ([12, 0, 0, 0], [38, 3, 0, 0], [36, 6, 0, 0]);
     let operations = [to_gone(14, 130), to_gone(8, 83), release, [0, 6, 0, 0], withdraw, install, release];
     run([0xd1, 0, 57, 6], &operations);
+}
+
+/// A site moves while datagrams are on their way to it: more of them are asked for than may be sent again.
+#[test]
+fn what_is_not_sent_again_had_left() {
+    let settings = DataSettings {
+        payloads: Payloads::Strait { codecs: CodecSet::from_bits(223), block_cap: 65_536 },
+        pace: Rate::from_bits(2_048_000),
+        repair: RepairTerms::Kept,
+        ..DataSettings::read([0; 4])
+    };
+    let send = |from, flow, shape| {
+        let between = Between { from, to: 1 - from };
+        DataOperation::Send { between, flow, shape }
+    };
+    let advance = DataOperation::Advance(core::time::Duration::from_millis(100));
+    let operations = [send(1, 7, 23), DataOperation::Move(0), advance, send(0, 0, 0)];
+    let DataSummary { given, left, dropped, .. } = data::run_all(settings, operations).unwrap();
+    assert_eq!((given, left, dropped), (9, 8, 1));
 }

@@ -246,10 +246,12 @@ impl DataSite {
         self.out_peers[peer].iter().map(|peer| peer.out_packets.get()).sum()
     }
 
-    /// Inner packets that its sender counts as dropped. What the network refuses are datagrams, which left.
+    /// Inner packets that its sender counts as dropped. What the network refuses are datagrams, which left, and so did what is not sent
+    /// again.
     pub(super) fn dropped(&self) -> u64 {
+        let left = [Reason::NetworkRefused, Reason::RepeatOverBudget];
         let drops = self.sending.drops.iter();
-        drops.filter(|(reason, _)| *reason != Reason::NetworkRefused).map(|(_, count)| count).sum()
+        drops.filter(|(reason, _)| !left.contains(reason)).map(|(_, count)| count).sum()
     }
 
     /// Datagrams that its receiver counts, opened or refused.
