@@ -14,7 +14,13 @@ logging.getLogger("scapy").setLevel(logging.ERROR)
 from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _ESPPlain  # noqa: E402
 
-AEAD = {"aes-128-gcm": "AES-GCM", "aes-256-gcm": "AES-GCM", "chacha20-poly1305": "CHACHA20-POLY1305"}
+AEAD = {
+    "aes-128-gcm": "AES-GCM",
+    "aes-256-gcm": "AES-GCM",
+    "chacha20-poly1305": "CHACHA20-POLY1305",
+    "aes-128-gcm-12": "AES-GCM",
+}
+ICV = {"aes-128-gcm-12": 12}  # bytes, where they are not 16 (RFC 4106 section 6)
 IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
@@ -38,7 +44,11 @@ class Association:
         self.implicit = row["iv"] == "implicit"
         self.first = 0
         key = bytes.fromhex(row["key_and_salt"])
-        self.sa = SecurityAssociation(ESP, self.spi, crypt_algo=AEAD[row["suite"]], crypt_key=key, esn_en=True)
+        suite = row["suite"]
+        icv = ICV.get(suite)
+        self.sa = SecurityAssociation(
+            ESP, self.spi, crypt_algo=AEAD[suite], crypt_key=key, crypt_icv_size=icv, esn_en=True
+        )
 
     def open(self, datagram):
         """The sequence number, next header and payload of a datagram; `Forged` when the ICV is wrong."""
@@ -50,7 +60,9 @@ class Association:
         if self.implicit:
             datagram = datagram[:8] + struct.pack("!Q", seq) + datagram[8:]
         esn = seq >> 32
-        plain = self.sa.crypt_algo.decrypt(self.sa, ESP(datagram), self.sa.crypt_key, esn_en=True, esn=esn)
+        plain = self.sa.crypt_algo.decrypt(
+            self.sa, ESP(datagram), self.sa.crypt_key, icv_size=self.sa.crypt_icv_size, esn_en=True, esn=esn
+        )
         return seq, plain.nh, plain.data
 
     def behind_header(self, datagram):
@@ -67,7 +79,9 @@ class Association:
         plain = _ESPPlain(
             spi=self.spi, seq=seq, iv=iv, data=packet, padding=bytes(range(1, pad + 1)), padlen=pad, nh=IPV4
         )
-        sealed = bytes(self.sa.crypt_algo.encrypt(self.sa, plain, self.sa.crypt_key, esn_en=True, esn=0))
+        sealed = bytes(self.sa.crypt_algo.encrypt(
+            self.sa, plain, self.sa.crypt_key, icv_size=self.sa.crypt_icv_size, esn_en=True, esn=0
+        ))
         return sealed[:8] + sealed[16:] if self.implicit else sealed
 
 

@@ -11,7 +11,7 @@
 //! [legacy](Cipher::is_legacy), kept for measuring and for old peers, and only in builds with the feature `danger-legacy`. Neither kind can be negotiated: a
 //! [`SuiteSet`] knows suites alone, and every [`Suite`] authenticates.
 //!
-//! What this crate refuses: encryption without authentication, truncated tags and nonces chosen by the
+//! What this crate refuses: encryption without authentication, tags that were truncated beyond what RFC 4106 allows and nonces chosen by the
 //! caller in any [`Suite`]; comparing secrets in variable time and printing them anywhere.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -33,7 +33,7 @@ mod published;
 mod suite;
 mod suite_set;
 
-pub use aead::{Forged, Key, SealError};
+pub use aead::{Forged, Icv, Key, SealError};
 pub use algorithm::{KeyedAlgorithm, UnknownName};
 pub use calibrate::{Ranking, calibrate, choose};
 pub use cipher::{Cipher, IV_MAX, UnknownCipher};

@@ -10,7 +10,9 @@ impl SuiteSet {
     /// No suite at all.
     pub const EMPTY: SuiteSet = SuiteSet(0);
     /// Every suite this version knows.
-    pub const ALL: SuiteSet = SuiteSet(0b111);
+    pub const ALL: SuiteSet = SuiteSet(0b1111);
+    /// What a node offers unless its configuration says otherwise: the suites that cut nothing off their ICV.
+    pub const UNCUT: SuiteSet = SuiteSet(0b0111);
 
     /// This set with `suite` added.
     #[must_use]
@@ -75,6 +77,8 @@ mod tests {
         assert!(!gcm.contains(Suite::ChaCha20Poly1305));
         assert_eq!(gcm.iter().collect::<SuiteSet>(), gcm);
         assert_eq!(SuiteSet::ALL.iter().collect::<Vec<_>>(), Suite::ALL);
+        let uncut = Suite::ALL.into_iter().filter(|suite| suite.icv_len() == crate::ICV_LEN);
+        assert_eq!(uncut.collect::<SuiteSet>(), SuiteSet::UNCUT);
         let late = SuiteSet::EMPTY.with(Suite::Aes256Gcm).with(Suite::ChaCha20Poly1305);
         assert_eq!(gcm.intersect(late), SuiteSet::EMPTY.with(Suite::Aes256Gcm));
         assert!(SuiteSet::EMPTY.is_empty() && !gcm.is_empty());
@@ -84,7 +88,7 @@ mod tests {
     fn every_byte_parses_to_known_suites_only() {
         for bits in 0..=u8::MAX {
             let set = SuiteSet::from_bits(bits);
-            assert_eq!(set.bits(), bits & 0b111);
+            assert_eq!(set.bits(), bits & 0b1111);
             assert_eq!(set.iter().collect::<SuiteSet>(), set);
         }
     }

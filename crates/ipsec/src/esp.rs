@@ -3,7 +3,7 @@
 
 mod separate;
 
-use strait_crypto::{FreshNonce, ICV_LEN, Key};
+use strait_crypto::{FreshNonce, Key};
 use strait_wire::esp::{self, HEADER_LEN};
 use strait_wire::{Esn, Protocol, Spi};
 
@@ -35,7 +35,9 @@ impl Scheduled {
 
     fn sizes(&self) -> Sizes {
         match self {
-            Scheduled::Aead(_, iv) => Sizes { iv: iv.wire_len(), icv: ICV_LEN, align: ALIGN - 1 },
+            Scheduled::Aead(key, iv) => {
+                Sizes { iv: iv.wire_len(), icv: key.suite().icv_len(), align: ALIGN - 1 }
+            }
             Scheduled::Separate(keys) => {
                 Sizes { iv: keys.iv_len(), icv: keys.icv_len(), align: keys.block_len().max(ALIGN) - 1 }
             }
@@ -92,7 +94,7 @@ fn seal(
 ) -> Result<(), Unsealable> {
     let esn = Esn(nonce.value());
     let (front, sealed) = packet.split_at_mut_checked(HEADER_LEN + iv.wire_len()).ok_or(Unsealable)?;
-    let text = sealed.len().checked_sub(ICV_LEN).ok_or(Unsealable)?;
+    let text = sealed.len().checked_sub(key.suite().icv_len()).ok_or(Unsealable)?;
     let (text, icv) = sealed.split_at_mut_checked(text).ok_or(Unsealable)?;
     if iv == IvMode::Explicit
         && let Some(iv) = front.get_mut(HEADER_LEN..)

@@ -86,7 +86,7 @@ mod tests {
     use strait_scheduler::Rate;
 
     fn capabilities() -> Capabilities {
-        Capabilities { ranking: Ranking { nanos_per_packet: [10, 20, 30] }, ..Capabilities::typical() }
+        Capabilities { ranking: Ranking { nanos_per_packet: [10, 20, 30, 10] }, ..Capabilities::typical() }
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
         let mine = capabilities();
         let table = [
             capabilities(),
-            Capabilities { ranking: Ranking { nanos_per_packet: [900, 800, 100] }, ..capabilities() },
+            Capabilities { ranking: Ranking { nanos_per_packet: [900, 800, 100, 900] }, ..capabilities() },
             Capabilities { iv: IvMode::Explicit, block_cap: 1000, ..capabilities() },
             Capabilities { format: PayloadFormat::Standard, ..capabilities() },
             Capabilities { codecs: CodecSet::EMPTY.with(Codec::Lz4), ..capabilities() },

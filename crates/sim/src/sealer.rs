@@ -1,6 +1,6 @@
 //! ESP packets made by RFC 4303 alone, under a public key: what no sender of the project's would send.
 
-use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{Key, KeyMaterial, NonceCounter, Suite};
 use strait_ipsec::IvMode;
 use strait_wire::{Esn, Protocol, Spi, esp};
 
@@ -50,7 +50,7 @@ impl Sealer {
         text.resize(payload.len() + pad + 2, 0);
         let _ = esp::emit_trailer(text.get_mut(payload.len()..).unwrap_or_default(), next);
         let aad = [&self.spi.0.to_be_bytes()[..], &esn.0.to_be_bytes()].concat();
-        let icv = key.seal(nonce, &aad, &mut text).unwrap_or([0; ICV_LEN]);
+        let Ok(icv) = key.seal(nonce, &aad, &mut text) else { return Vec::new() };
         [packet, text, icv.to_vec()].concat()
     }
 }

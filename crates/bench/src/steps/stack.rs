@@ -2,7 +2,7 @@
 
 use strait_compress::{Ipcomp, IpcompAlgorithm};
 use strait_crypto::{
-    Cipher, CipherKey, ICV_LEN, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter, Suite,
+    Cipher, CipherKey, ICV_MAX, IV_MAX, Integrity, Key, KeyMaterial, MacKey, NonceCounter, Suite,
 };
 use strait_ipsec::wrap::{Head, Inside};
 use strait_ipsec::{
@@ -228,7 +228,7 @@ impl Stack {
         let ah = self.ah.map_or(0, |ah| strait_wire::ah::len(ah.icv_len(), Align::Four));
         let (iv, icv) = match self.esp {
             None => return Lengths { packet: packet.len(), text: 0, front: 0, icv: 0 },
-            Some(StackEsp::Aead(_)) => (8, ICV_LEN),
+            Some(StackEsp::Aead(suite)) => (8, suite.icv_len()),
             Some(StackEsp::Separate(cipher, integrity)) => {
                 (cipher.iv_len(), integrity.map_or(0, Integrity::icv_len))
             }

@@ -115,6 +115,7 @@ fn algorithms(esp: Esp) -> Option<(&'static str, &'static str)> {
         Esp::Combined(Suite::Aes128Gcm | Suite::Aes256Gcm) => {
             Some(("AES-GCM with 16 octet ICV [RFC4106]", "NULL"))
         }
+        Esp::Combined(Suite::Aes128Gcm12) => Some(("AES-GCM with 12 octet ICV [RFC4106]", "NULL")),
         Esp::Combined(Suite::ChaCha20Poly1305) => None,
         Esp::Separate(cipher, integrity) => {
             Some((cipher_name(cipher)?, integrity.map_or("NULL", integrity_name)))

@@ -134,7 +134,7 @@ fn keyed(
 fn esp_words(agreement: &Agreement, direction: Direction, esp: Esp) -> String {
     let key = agreement.cipher_key(direction, esp);
     match esp {
-        Esp::Combined(suite) => format!(" aead {} 0x{key} 128", suite_name(suite)),
+        Esp::Combined(suite) => format!(" aead {} 0x{key} {}", suite_name(suite), 8 * suite.icv_len()),
         Esp::Separate(cipher, integrity) => {
             let integrity =
                 integrity.map_or(String::new(), |it| integrity_words(agreement, direction, Layer::Esp, it));
@@ -146,7 +146,7 @@ fn esp_words(agreement: &Agreement, direction: Direction, esp: Esp) -> String {
 
 fn suite_name(suite: Suite) -> &'static str {
     match suite {
-        Suite::Aes128Gcm | Suite::Aes256Gcm => "rfc4106(gcm(aes))",
+        Suite::Aes128Gcm | Suite::Aes256Gcm | Suite::Aes128Gcm12 => "rfc4106(gcm(aes))",
         Suite::ChaCha20Poly1305 => "rfc7539esp(chacha20,poly1305)",
     }
 }

@@ -5,10 +5,11 @@ use strait_crypto::{Cipher, Integrity, Suite};
 use crate::case::{Ah, Case, Esp, Mode, Version};
 
 /// What ESP is tried with: the suites, AES-CBC with each HMAC of RFC 4868, and what old peers have.
-const ESP: [Esp; 8] = [
+const ESP: [Esp; 9] = [
     Esp::Combined(Suite::Aes128Gcm),
     Esp::Combined(Suite::Aes256Gcm),
     Esp::Combined(Suite::ChaCha20Poly1305),
+    Esp::Combined(Suite::Aes128Gcm12),
     Esp::Separate(Cipher::Aes128Cbc, Some(Integrity::HmacSha256_128)),
     Esp::Separate(Cipher::Aes192Cbc, Some(Integrity::HmacSha384_192)),
     Esp::Separate(Cipher::Aes256Cbc, Some(Integrity::HmacSha512_256)),
@@ -95,9 +96,9 @@ fn modes(case: Case) -> [Case; 4] {
 fn every_case_has_a_name_of_its_own() {
     let names: std::collections::BTreeSet<String> = matrix().iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), matrix().len());
-    // Eight kinds of ESP over both carriers, two of AH, two padded ones, three of both, each with two lengths of numbers in
+    // Nine kinds of ESP over both carriers, two of AH, two padded ones, three of both, each with two lengths of numbers in
     // two modes over two versions; six with IPComp; two sizes of bundles.
-    assert_eq!(names.len(), 8 * 2 * 8 + 2 * 8 + 2 + 3 * 8 + 6 * 4 + 2 * 8);
+    assert_eq!(names.len(), 9 * 2 * 8 + 2 * 8 + 2 + 3 * 8 + 6 * 4 + 2 * 8);
     assert!(names.contains("ah hmac-sha-256-128 esp aes-128-gcm ipcomp transport ipv6"), "{names:#?}");
     assert!(names.contains("esp 3des-cbc hmac-sha-1-96 tunnel ipv4 esn udp"), "{names:#?}");
 }

@@ -117,6 +117,7 @@ fn scapy_opens_what_the_tunnel_sent() {
         ("implicit", "aes-128-gcm"),
         ("implicit", "aes-256-gcm"),
         ("implicit", "chacha20-poly1305"),
+        ("implicit", "aes-128-gcm-12"),
         ("explicit", "aes-256-gcm"),
         ("explicit", "chacha20-poly1305"),
     ] {

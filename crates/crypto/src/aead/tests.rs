@@ -37,7 +37,7 @@ fn round_trips_at_every_small_length_and_at_the_longest() {
             let aad = random_bytes(&mut random, len % 20);
             let text = random_bytes(&mut random, len);
             let mut sealed = seal(&key, &aad, &text);
-            assert_eq!(sealed.len(), len + ICV_LEN);
+            assert_eq!(sealed.len(), len + key.suite().icv_len());
             assert!(len < 16 || sealed[..len] != text, "{} of {len} bytes left in clear", key.suite());
             assert_eq!(key.open(1, &aad, &mut sealed).unwrap(), text, "{} of {len} bytes", key.suite());
         }

@@ -96,8 +96,8 @@ impl Capabilities {
     #[must_use]
     pub fn typical() -> Capabilities {
         Capabilities {
-            suites: SuiteSet::ALL,
-            ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000] },
+            suites: SuiteSet::UNCUT,
+            ranking: Ranking { nanos_per_packet: [1_000, 1_100, 2_000, 3_000] },
             codecs: CodecSet::ALL,
             block_cap: 65_536,
             iv: IvMode::Implicit,
@@ -191,7 +191,7 @@ impl Capabilities {
 
 /// Costs by suite; one that the peer did not name counts as the slowest there is.
 fn read_ranking(fields: &Fields<'_>) -> Result<Ranking, MessageError> {
-    let mut ranking = Ranking { nanos_per_packet: [u32::MAX; 3] };
+    let mut ranking = Ranking { nanos_per_packet: [u32::MAX; Suite::COUNT] };
     for [id, nanos @ ..] in fields.entries::<5>(COSTS, "costs", MOST_COSTS)? {
         let known = Suite::ALL.iter().position(|suite| suite.id() == id);
         if let Some(cost) = known.and_then(|place| ranking.nanos_per_packet.get_mut(place)) {

@@ -9,7 +9,7 @@ use super::*;
 
 fn capabilities() -> Capabilities {
     Capabilities {
-        ranking: Ranking { nanos_per_packet: [1_000, 1_200, 4_000] },
+        ranking: Ranking { nanos_per_packet: [1_000, 1_200, 4_000, 1_000] },
         down: Rate::from_bits(1_500_000).into(),
         expansion: Expansion::from_iter([(Codec::Zstd, 16_000), (Codec::Lz4, 5_000)]),
         ..Capabilities::typical()
@@ -203,7 +203,7 @@ fn an_end_that_does_not_say_what_it_does_with_reports_gets_them_often() {
 fn the_ends_are_as_fast_as_both_have_said() {
     let mine = capabilities();
     let theirs = Capabilities {
-        ranking: Ranking { nanos_per_packet: [5_000, 6_000, 2_000] },
+        ranking: Ranking { nanos_per_packet: [5_000, 6_000, 2_000, 5_000] },
         expansion: Expansion::from_iter([(Codec::Zstd, 48_000), (Codec::Deflate, 1)]),
         ..capabilities()
     };
@@ -230,9 +230,13 @@ fn a_peer_without_the_repair_field_repairs_nothing() {
 }
 
 fn any_capabilities() -> impl Strategy<Value = Capabilities> {
-    let sets = (0..8_u8, any::<u8>(), any::<[bool; 2]>(), any::<Option<bool>>(), 0..3_usize);
-    let numbers =
-        (any::<[u32; 3]>(), any::<u32>(), any::<u16>(), proptest::option::of(500..1_000_000_000_u64));
+    let sets = (0..16_u8, any::<u8>(), any::<[bool; 2]>(), any::<Option<bool>>(), 0..3_usize);
+    let numbers = (
+        any::<[u32; Suite::COUNT]>(),
+        any::<u32>(),
+        any::<u16>(),
+        proptest::option::of(500..1_000_000_000_u64),
+    );
     let speeds = proptest::collection::vec((0..5_u8, any::<u32>()), 0..64);
     (sets, numbers, speeds).prop_map(
         |((suites, codecs, [iv, format], told, repair), (costs, cap, mtu, down), speeds)| {

@@ -1,6 +1,6 @@
 //! Suites that encrypt and authenticate in one.
 
-use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{Icv, Key, KeyMaterial, NonceCounter, Suite};
 
 use super::on_a_copy;
 use crate::error::Error;
@@ -17,7 +17,7 @@ pub fn aead(stopwatch: RepeatTimer, suite: Suite, text: &[u8]) -> Result<[RunVal
     let key = key(suite)?;
     let aad = [0; AAD_LEN];
     let mut nonces = NonceCounter::new();
-    let mut seal = |text: &mut [u8]| -> Result<(u64, [u8; ICV_LEN]), Error> {
+    let mut seal = |text: &mut [u8]| -> Result<(u64, Icv), Error> {
         let nonce = nonces.next().map_err(|error| Error::refused(suite, "seal")(error.into()))?;
         let iv = nonce.value();
         let icv = key.seal(nonce, &aad, text).map_err(|error| Error::refused(suite, "seal")(error.into()))?;

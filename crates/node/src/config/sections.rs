@@ -253,10 +253,10 @@ fn suites(section: &Section<'_>) -> SuiteSet {
     let listed = section.list("suites", "a list of suites, as [\"aes-128-gcm\"]", str::parse::<Suite>);
     let set = listed.iter().fold(SuiteSet::EMPTY, |set, suite| set.with(suite.value));
     match section.value("suites") {
-        None => SuiteSet::ALL,
+        None => SuiteSet::UNCUT,
         Some(value) => {
             if section.items("suites").is_empty() {
-                section.note(value.span(), Problem::Words { key: "suites", most: 3 });
+                section.note(value.span(), Problem::Words { key: "suites", most: Suite::COUNT });
             }
             set
         }

@@ -138,7 +138,7 @@ fn minimal_configuration_is_accepted() {
     let config = parse(NODE).unwrap();
     assert_eq!((config.node.mtu, config.node.block, config.node.listen), (1420, 65_536, Listen::Port(0)));
     assert_eq!((config.node.interface.as_str(), config.node.table), ("strait0", RouteTable::Auto));
-    assert_eq!((config.node.suites, config.node.iv), (SuiteSet::ALL, IvMode::Implicit));
+    assert_eq!((config.node.suites, config.node.iv), (SuiteSet::UNCUT, IvMode::Implicit));
     assert_eq!((config.link, config.session), (LinkSection::default(), Session::default()));
     assert_eq!((config.peers.len(), config.rules.rules().len(), config.node.fwmark), (0, 0, None));
     assert!(
@@ -243,7 +243,7 @@ const MISTAKES: &[(&str, &str)] = &[
     ("table = \"main\"", "4:9: `table` cannot be `main`; known are auto, off"),
     (
         "suites = [\"aes\"]",
-        "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
+        "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm, chacha20-poly1305 or aes-128-gcm-12",
     ),
     ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
     (

@@ -116,9 +116,10 @@ fn line(key: &DangerKey) -> Zeroizing<String> {
 
 fn row(family: &str, key: &DangerKey, material: &str) -> Zeroizing<String> {
     Zeroizing::new(match key.suite {
-        Suite::Aes128Gcm | Suite::Aes256Gcm => format!(
-            r#""{family}","*","*","{}","AES-GCM with 16 octet ICV [RFC4106]","0x{material}","NULL","""#,
-            key.spi
+        Suite::Aes128Gcm | Suite::Aes256Gcm | Suite::Aes128Gcm12 => format!(
+            r#""{family}","*","*","{}","AES-GCM with {} octet ICV [RFC4106]","0x{material}","NULL","""#,
+            key.spi,
+            key.suite.icv_len()
         ),
         Suite::ChaCha20Poly1305 => String::new(),
     })

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use serde_json::Value;
-use strait_crypto::{ICV_LEN, Key, KeyMaterial, NonceCounter, Suite};
+use strait_crypto::{Key, KeyMaterial, NonceCounter, Suite};
 use strait_wire::esp::{Header, emit_trailer, pad_len};
 use strait_wire::{Esn, Protocol, Spi};
 
@@ -70,7 +70,7 @@ impl HostilePeer {
         let _ = emit_trailer(trailer, next);
         let aad = [&self.spi.0.to_be_bytes()[..], &esn.0.to_be_bytes()].concat();
         match self.key.seal(nonce, &aad, body) {
-            Ok(icv) => packet.extend::<[u8; ICV_LEN]>(icv),
+            Ok(icv) => packet.extend_from_slice(&icv),
             Err(_) => packet.clear(),
         }
         packet

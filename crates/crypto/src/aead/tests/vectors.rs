@@ -52,7 +52,8 @@ fn check(suite: Suite, case: &Case) {
     let mut packet = text.clone();
     let made = key.seal(FreshNonce::of_vector(iv), aad, &mut packet).unwrap();
     assert_eq!(&packet, sealed);
-    assert_eq!(&made[..tag.len()], tag.as_slice());
+    let len = tag.len().min(suite.icv_len());
+    assert_eq!(&made[..len], &tag[..len]);
 
     packet.extend_from_slice(&made);
     assert_eq!(key.open(iv, aad, &mut packet).unwrap(), text);
@@ -60,11 +61,13 @@ fn check(suite: Suite, case: &Case) {
 
 #[test]
 fn every_published_case() {
-    use Suite::{Aes128Gcm, Aes256Gcm, ChaCha20Poly1305};
+    use Suite::{Aes128Gcm, Aes128Gcm12, Aes256Gcm, ChaCha20Poly1305};
     let files = [
         (NIST_128, 16, Aes128Gcm, 100),
+        (NIST_128, 16, Aes128Gcm12, 100),
         (NIST_256, 32, Aes256Gcm, 100),
         (MCGREW, 16, Aes128Gcm, 1),
+        (MCGREW, 16, Aes128Gcm12, 1),
         (MCGREW, 32, Aes256Gcm, 1),
         (RFC8439, 32, ChaCha20Poly1305, 1),
         (RFC7634, 32, ChaCha20Poly1305, 2),

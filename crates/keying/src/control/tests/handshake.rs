@@ -70,7 +70,8 @@ fn each_suite_iv_and_format_is_agreed_on_by_both() {
 #[test]
 fn the_suite_is_the_one_that_costs_both_least() {
     let mut world = ControlWorld::with(2, 3, FAIR, |node, settings| {
-        let nanos_per_packet = if node == 0 { [1_000, 1_200, 3_000] } else { [20_000, 26_000, 6_000] };
+        let nanos_per_packet =
+            if node == 0 { [1_000, 1_200, 3_000, 1_000] } else { [20_000, 26_000, 6_000, 20_000] };
         settings.capabilities.ranking = Ranking { nanos_per_packet };
     });
     world.introduce(Start::Eager);

@@ -67,7 +67,7 @@ const MISTAKES: &[Mistake] = &[
     (
         Base::Gcm,
         &[("aes-128-gcm", "aes-gcm")],
-        "13:9: unknown suite `aes-gcm`: write one of aes-128-gcm, aes-256-gcm or chacha20-poly1305",
+        "13:9: unknown suite `aes-gcm`: write one of aes-128-gcm, aes-256-gcm, chacha20-poly1305 or aes-128-gcm-12",
     ),
     (
         Base::Gcm,
