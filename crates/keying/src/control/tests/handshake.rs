@@ -42,6 +42,7 @@ fn each_suite_iv_and_format_is_agreed_on_by_both() {
     for suite in Suite::ALL {
         for (asks, iv) in ivs.into_iter().enumerate() {
             let mut world = ControlWorld::with(2, 2, FAIR, |node, settings| {
+                settings.capabilities.suites = SuiteSet::ALL;
                 if usize::from(node) == asks {
                     settings.capabilities.suites = SuiteSet::EMPTY.with(suite);
                     settings.capabilities.iv = iv;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use strait_crypto::{ICV_LEN, Key, KeyMaterial, Suite};
+use strait_crypto::{Key, KeyMaterial, Suite};
 use strait_ipsec::{IvMode, Payloads, SaSpec};
 use strait_wire::{Protocol, SeqLow, Spi, aggfrag, block, esp};
 
@@ -67,7 +67,7 @@ impl AllAgreed {
             format!("number {:?} of {:?} was used twice", header.seq, header.spi)
         })?;
         let mut sealed = sealed.get(agreed.iv.wire_len()..).unwrap_or_default().to_vec();
-        hold(sealed.len() >= ICV_LEN, || "what left is no ESP packet".to_owned())?;
+        hold(sealed.len() >= agreed.key.suite().icv_len(), || "what left is no ESP packet".to_owned())?;
         // None of these associations lives for 2^32 packets.
         let esn = u64::from(header.seq.0);
         let aad = [&header.spi.0.to_be_bytes()[..], &esn.to_be_bytes()].concat();
