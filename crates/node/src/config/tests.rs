@@ -245,7 +245,7 @@ const MISTAKES: &[(&str, &str)] = &[
         "suites = [\"aes\"]",
         "4:11: unknown suite `aes`: write one of aes-128-gcm, aes-256-gcm, chacha20-poly1305 or aes-128-gcm-12",
     ),
-    ("suites = []", "4:10: `suites` must have 1 to 3 printable characters"),
+    ("suites = []", "4:10: `suites` must have 1 to 4 printable characters"),
     (
         "forward = 1",
         "4:11: `forward` must be true, false or a list, as [\"10.1.0.0/16\"] or [\"peers\", \"10.1.0.0/16\"], not \
