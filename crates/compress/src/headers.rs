@@ -24,6 +24,7 @@
 mod change;
 mod flow;
 mod header;
+mod lone;
 mod options;
 mod side;
 mod slots;
@@ -35,6 +36,7 @@ use strait_wire::ip;
 
 use change::Change;
 use header::{ChecksumKind, HeaderFields, LEN_MAX, Upper};
+pub(crate) use lone::{ContextKey, PacketHeaders};
 use side::CodingSide;
 use slots::{Guesses, Slots};
 
@@ -304,4 +306,4 @@ fn read(packet: &[u8]) -> Option<(HeaderFields, usize)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

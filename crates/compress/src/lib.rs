@@ -11,8 +11,9 @@
 //! IP payload compression, whose streams must suit other implementations, has a home of its own in
 //! [`Ipcomp`].
 //!
-//! What this crate refuses: history or dictionaries shared between blocks (each stands alone, so that
-//! no block tells on another), growing a block, and output beyond the slice it was given.
+//! Packets that leave alone have a [`history`] of earlier packets that the other end has acknowledged.
+//!
+//! What this crate refuses: dictionaries shared between blocks (each stands alone, so that no block tells on another), growing a block, and output beyond the slice it was given.
 
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
@@ -23,6 +24,7 @@ mod codec;
 mod codecs;
 mod gauge;
 pub mod headers;
+pub mod history;
 mod ipcomp;
 mod lzs;
 mod method;

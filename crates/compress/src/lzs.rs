@@ -11,7 +11,7 @@ mod places;
 mod search;
 mod thorough;
 
-pub(crate) use decode::expand;
+pub(crate) use decode::{expand, expand_behind};
 use fast::Fast;
 use thorough::Thorough;
 
@@ -30,6 +30,11 @@ impl Lzs {
         } else {
             self.thorough.get_or_insert_with(Thorough::new).compress(input, output)
         }
+    }
+
+    /// Compresses what of `input` is behind its first `start` bytes, which the one that expands it has, by looking at every place.
+    pub(crate) fn compress_behind(&mut self, start: usize, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        self.thorough.get_or_insert_with(Thorough::new).compress_behind(start, input, output)
     }
 }
 

@@ -1,6 +1,6 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, missing, probe, repetition, sessionless, symbol};
+use crate::{Malformed, block, condition, field, history, missing, probe, repetition, sessionless, symbol};
 
 mod blocks;
 
@@ -41,6 +41,10 @@ pub enum Subtype {
     RepairSymbol,
     /// Whether a header with a packet key was taken.
     Acknowledgement,
+    /// A packet alone, coded against earlier ones.
+    Lone,
+    /// Receipts for packets that were kept.
+    Receipts,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -58,6 +62,8 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         repetition::SUBTYPE => Subtype::Repetition,
         symbol::SUBTYPE => Subtype::RepairSymbol,
         sessionless::ACKNOWLEDGEMENT_SUBTYPE => Subtype::Acknowledgement,
+        history::LONE..history::RECEIPTS => Subtype::Lone,
+        history::RECEIPTS => Subtype::Receipts,
         other => Subtype::Unknown(other),
     })
 }

@@ -30,6 +30,7 @@ pub mod esp;
 mod field;
 pub mod flow;
 pub mod fragment;
+pub mod history;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;

@@ -1,4 +1,4 @@
-mod sample;
+pub(crate) mod sample;
 
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -27,8 +27,13 @@ const fn first_bit(place: u32) -> u64 {
 /// Expands `input` into the front of `output`; what follows the end marker is padding (RFC 2395
 /// section 2.3).
 pub(crate) fn expand(input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
+    expand_behind(0, input, output)
+}
+
+/// Expands `input` behind the first `start` bytes of `output`, which repetitions may reach; how many bytes these are together.
+pub(crate) fn expand_behind(start: usize, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
     let mut reader = BitReader::new(input);
-    let mut expanded = Expanded { output, len: 0 };
+    let mut expanded = Expanded { output, len: start };
     loop {
         reader.refill();
         let bits = row_bits(&reader);

@@ -20,10 +20,18 @@ impl Thorough {
 
     /// Compresses `input` as one stream into the front of `output`; `None` when it does not fit.
     pub(super) fn compress(&mut self, input: &[u8], output: &mut [u8]) -> Option<usize> {
+        self.compress_behind(0, input, output)
+    }
+
+    /// The same of what is behind the first `start` bytes, which only repetitions reach.
+    pub(super) fn compress_behind(&mut self, start: usize, input: &[u8], output: &mut [u8]) -> Option<usize> {
         self.search.begin(input.len());
         let mut writer = BitWriter::new(output);
-        let (mut found, mut written) = (Repetitions::default(), 0);
-        for start in (0..input.len()).step_by(STRETCH) {
+        let (mut found, mut written) = (Repetitions::default(), start);
+        for at in 0..start {
+            found = self.search.find(input, at, found.shifted());
+        }
+        for start in (start..input.len()).step_by(STRETCH) {
             let end = input.len().min(start + STRETCH);
             for at in start..end {
                 found = self.search.find(input, at, found.shifted());

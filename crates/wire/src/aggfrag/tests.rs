@@ -99,6 +99,8 @@ fn subtypes() {
         let expected = match first {
             0 => Subtype::Plain,
             1 => Subtype::Congestion,
+            0xe0..=0xe7 => Subtype::Lone,
+            0xe8 => Subtype::Receipts,
             0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
             0xf2 => Subtype::Condition,

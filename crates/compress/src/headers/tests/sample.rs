@@ -5,7 +5,7 @@ use strait_wire::ip;
 
 /// What a packet is to be.
 #[derive(Clone, Debug)]
-pub(super) struct Draft {
+pub(crate) struct Draft {
     v6: bool,
     protocol: u8,
     to: u8,
@@ -19,8 +19,8 @@ pub(super) struct Draft {
 }
 
 /// From 10.1.0.2 to 10.2.0.3 or their like in IPv6.
-pub(super) const UDP: Draft = draft(17);
-pub(super) const TCP: Draft = draft(6);
+pub(crate) const UDP: Draft = draft(17);
+pub(crate) const TCP: Draft = draft(6);
 
 const fn draft(protocol: u8) -> Draft {
     let upper = Vec::new();
@@ -28,44 +28,44 @@ const fn draft(protocol: u8) -> Draft {
 }
 
 impl Draft {
-    pub(super) fn v6(self) -> Draft {
+    pub(crate) fn v6(self) -> Draft {
         Draft { v6: true, ..self }
     }
 
-    pub(super) fn to(self, to: u16) -> Draft {
+    pub(crate) fn to(self, to: u16) -> Draft {
         Draft { to: to.to_be_bytes()[1], ..self }
     }
 
-    pub(super) fn port(self, port: u16) -> Draft {
+    pub(crate) fn port(self, port: u16) -> Draft {
         Draft { port, ..self }
     }
 
-    pub(super) fn id(self, id: u16) -> Draft {
+    pub(crate) fn id(self, id: u16) -> Draft {
         Draft { id, ..self }
     }
 
-    pub(super) fn word(self, word: u16) -> Draft {
+    pub(crate) fn word(self, word: u16) -> Draft {
         Draft { word, ..self }
     }
 
-    pub(super) fn urgent(self, urgent: u16) -> Draft {
+    pub(crate) fn urgent(self, urgent: u16) -> Draft {
         Draft { urgent, ..self }
     }
 
-    pub(super) fn check(self, check: u16) -> Draft {
+    pub(crate) fn check(self, check: u16) -> Draft {
         Draft { check: Some(check), ..self }
     }
 
-    pub(super) fn protocol(self, protocol: u8) -> Draft {
+    pub(crate) fn protocol(self, protocol: u8) -> Draft {
         Draft { protocol, ..self }
     }
 
-    pub(super) fn icmp(self, kind: u8, id: u16, seq: u16) -> Draft {
+    pub(crate) fn icmp(self, kind: u8, id: u16, seq: u16) -> Draft {
         let upper = [&[kind, 0, 0, 0][..], &id.to_be_bytes(), &seq.to_be_bytes()].concat();
         Draft { upper, ..self }
     }
 
-    pub(super) fn tcp(self, seq: u32, ack: u32, flags: u16, window: u16, options: &[u8]) -> Draft {
+    pub(crate) fn tcp(self, seq: u32, ack: u32, flags: u16, window: u16, options: &[u8]) -> Draft {
         let words = u16::try_from(options.len() / 4 + 5).unwrap();
         let upper = [
             &self.port.to_be_bytes()[..],
@@ -82,7 +82,7 @@ impl Draft {
     }
 
     /// The packet around `payload`.
-    pub(super) fn packet(self, payload: &[u8]) -> Vec<u8> {
+    pub(crate) fn packet(self, payload: &[u8]) -> Vec<u8> {
         let len = u16::try_from(8 + payload.len()).unwrap();
         let udp = [&self.port.to_be_bytes()[..], &[0x16, 0x33], &len.to_be_bytes(), &[0, 0]].concat();
         let (header, check_at) = match self.protocol {

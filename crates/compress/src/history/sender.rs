@@ -1,0 +1,223 @@
+//! The sender's end: which packets are coded against which.
+
+use std::collections::VecDeque;
+
+use core::time::Duration;
+
+use strait_clock::Time;
+use strait_wire::history::{LoneHead, Place, Receipt, Receipts};
+
+use super::context::{PlaceState, SenderContext};
+use super::payload::{PayloadCoder, PlaceSet};
+use super::{HistoryScope, PAYLOAD_MAX, UnitNumber};
+use crate::headers::PacketHeaders;
+
+/// Most packets of all contexts that wait for receipts.
+const PENDING_MAX: usize = 256;
+/// How long a receipt is waited for where others want the place: three round trips over a satellite.
+const WAIT: Duration = Duration::from_secs(2);
+/// After so many packets in a row without a receipt, a context begins anew: what its receiver holds may be something else.
+const MISSED_MAX: u8 = 4;
+
+/// What a packet's rule says.
+#[derive(Clone, Copy, Debug)]
+pub struct LoneTerms {
+    /// What shares a context.
+    pub scope: HistoryScope,
+    /// Whether payloads may be coded: only where a rule allows compression.
+    pub payload: bool,
+    /// Bytes more than without history that a unit may take whose packet is kept: later ones are shorter for it.
+    pub invest: usize,
+}
+
+/// A packet that was coded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LoneCoded {
+    /// Bytes of the unit.
+    pub len: usize,
+    /// Whether the receiver is asked to keep it.
+    pub kept: bool,
+}
+
+/// A unit that may leave.
+#[derive(Clone, Copy, Debug)]
+struct Prepared {
+    context: usize,
+    keep: Option<Place>,
+    referred: PlaceSet,
+    headers: PacketHeaders,
+    payload_at: usize,
+}
+
+/// A packet that waits for its receipt.
+#[derive(Clone, Copy, Debug)]
+struct PendingPacket {
+    receipt: Receipt,
+    number: UnitNumber,
+    context: usize,
+    place: Place,
+}
+
+/// The packets of one peer that leave alone.
+#[derive(Debug)]
+pub struct LoneSender {
+    contexts: Vec<SenderContext>,
+    most: usize,
+    pending: VecDeque<PendingPacket>,
+    payloads: PayloadCoder,
+    coded: Vec<u8>,
+    prepared: Option<Prepared>,
+    packets: u64,
+}
+
+impl LoneSender {
+    /// For a receiver that keeps so many contexts, of which 256 are used at most. Memory is taken as contexts come: 24 KiB each at most.
+    #[must_use]
+    pub fn new(contexts: u16) -> LoneSender {
+        LoneSender {
+            contexts: Vec::new(),
+            most: usize::from(contexts).min(1 << u8::BITS),
+            pending: VecDeque::with_capacity(PENDING_MAX),
+            payloads: PayloadCoder::default(),
+            coded: Vec::new(),
+            prepared: None,
+            packets: 0,
+        }
+    }
+
+    /// Codes a whole IP packet into the front of `out`, with `receipts` for packets of the other end; `None` where the unit would not be
+    /// shorter than `below` bytes. Nothing is remembered of it until [`LoneSender::sent`].
+    pub fn encode(
+        &mut self,
+        packet: &[u8],
+        terms: LoneTerms,
+        (receipts, now): (Receipts, Time),
+        below: usize,
+        out: &mut [u8],
+    ) -> Option<LoneCoded> {
+        self.prepared = None;
+        let (mut headers, payload_at) = PacketHeaders::read(packet)?;
+        let payload = packet.get(payload_at..).filter(|payload| payload.len() <= PAYLOAD_MAX)?;
+        let at = self.find(match terms.scope {
+            HistoryScope::Flow => headers.flow(),
+            HistoryScope::Service => headers.service(),
+        })?;
+        let context = self.contexts.get_mut(at)?;
+        self.packets += 1;
+        (context.used, context.seen) = (self.packets, context.seen.saturating_add(1));
+        // Many flows have no second packet.
+        if terms.scope == HistoryScope::Flow && context.seen == 1 {
+            return None;
+        }
+        let stale = Time::from_nanos(now.as_nanos().saturating_sub(WAIT.as_nanos() as u64));
+        let keep = context.vacant(stale);
+        let against = context.newest();
+        let mut referred = against.map_or(0, |place| 1 << place.index());
+        self.coded.clear();
+        headers.code(against.and_then(|place| context.headers(place)), &mut self.coded)?;
+        let payload_coded = terms.payload.then(|| self.payloads.code(&*context, payload)).flatten();
+        let head = LoneHead {
+            context: u8::try_from(at).ok()?,
+            keep,
+            against,
+            coded: payload_coded.is_some(),
+            receipts,
+        };
+        self.coded.extend_from_slice(payload_coded.map_or(payload, |(coded, _)| coded));
+        referred |= payload_coded.map_or(0, |(_, set)| set);
+        let len = head.len() + self.coded.len();
+        let invests = keep.is_some() && context.missed < MISSED_MAX;
+        let below = below + if invests { terms.invest } else { 0 };
+        let (front, rest) = out.get_mut(..len).filter(|_| len < below)?.split_at_mut_checked(head.len())?;
+        head.emit(front).ok()?;
+        rest.copy_from_slice(&self.coded);
+        self.prepared = Some(Prepared { context: at, keep, referred, headers, payload_at });
+        Some(LoneCoded { len, kept: keep.is_some() })
+    }
+
+    /// The unit that `packet` was coded to last left under this number; `receipt` is what will come back for it.
+    pub fn sent(&mut self, packet: &[u8], number: UnitNumber, receipt: Receipt, now: Time) {
+        let Some(Prepared { context: at, keep, referred, headers, payload_at }) = self.prepared.take() else {
+            return;
+        };
+        let Some(context) = self.contexts.get_mut(at) else { return };
+        context.note_unit(referred);
+        let Some(place) = keep else { return };
+        if context.is_pending(place) {
+            self.pending.retain(|pending| (pending.context, pending.place) != (at, place));
+            context.missed = context.missed.saturating_add(1);
+            if context.missed >= MISSED_MAX {
+                context.forget(|state| matches!(state, PlaceState::Acknowledged(_)));
+            }
+        }
+        context.keep(place, (number, now), headers, packet.get(payload_at..).unwrap_or_default());
+        if self.pending.len() == PENDING_MAX {
+            self.give_up_oldest();
+        }
+        self.pending.push_back(PendingPacket { receipt, number, context: at, place });
+    }
+
+    /// The other end has kept the packet that this receipt is for; `newest` is the number that was used last.
+    pub fn acknowledged(&mut self, receipt: Receipt, newest: UnitNumber) {
+        // A receipt names the number that is nearest before the newest.
+        while let Some(first) = self.pending.front()
+            && (first.number.association != newest.association
+                || first.number.number + Receipt::NUMBERS <= newest.number)
+        {
+            self.give_up_oldest();
+        }
+        let Some(at) = self.pending.iter().rposition(|pending| pending.receipt == receipt) else { return };
+        if let Some(PendingPacket { number, context, place, .. }) = self.pending.remove(at)
+            && let Some(context) = self.contexts.get_mut(context)
+        {
+            context.acknowledge(place, number);
+        }
+    }
+
+    /// Another association is used from now on: receipts for the one before are not taken any more.
+    pub fn new_association(&mut self) {
+        self.pending.clear();
+        for context in &mut self.contexts {
+            context.forget(|state| matches!(state, PlaceState::Pending(..)));
+        }
+    }
+
+    /// The receiver has forgotten everything, or keeps so many contexts from now on.
+    pub fn clear(&mut self, contexts: u16) {
+        self.pending.clear();
+        self.contexts.clear();
+        self.prepared = None;
+        self.most = usize::from(contexts).min(1 << u8::BITS);
+    }
+
+    /// Contexts in use.
+    #[must_use]
+    pub const fn contexts(&self) -> usize {
+        self.contexts.len()
+    }
+
+    fn give_up_oldest(&mut self) {
+        if let Some(PendingPacket { number, context, place, .. }) = self.pending.pop_front()
+            && let Some(context) = self.contexts.get_mut(context)
+        {
+            context.give_up(place, number);
+        }
+    }
+
+    /// The place of the context with this key, which it gets if there is none: one that was never acknowledged goes first, then the
+    /// one used least lately.
+    fn find(&mut self, key: crate::headers::ContextKey) -> Option<usize> {
+        if let Some(at) = self.contexts.iter().position(|context| context.key == key) {
+            return Some(at);
+        }
+        if self.contexts.len() < self.most {
+            self.contexts.push(SenderContext::new(key));
+            return Some(self.contexts.len() - 1);
+        }
+        let value = |context: &SenderContext| (context.has_acknowledged(), context.used);
+        let (at, context) = self.contexts.iter_mut().enumerate().min_by_key(|(_, context)| value(context))?;
+        context.begin(key);
+        self.pending.retain(|pending| pending.context != at);
+        Some(at)
+    }
+}
