@@ -265,6 +265,7 @@ fn anywhere() -> Policies {
 /// Everything may be compressed, all of it in one trust domain.
 fn everything(policy: LeakPolicy) -> RuleSet {
     let rule = |net: IpNet| Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from: net,
         to: net,
         protocol: None,

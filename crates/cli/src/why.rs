@@ -32,7 +32,10 @@ pub(crate) fn run(flags: &flags::Why) -> CommandResult {
     if flags.json {
         return print((json(&first)? + "\n").as_bytes());
     }
-    let beside = text::queues(&answer.peers) + &text::repairs(&answer.peers) + &text::leaks(&answer.rules);
+    let beside = text::queues(&answer.peers)
+        + &text::repairs(&answer.peers)
+        + &text::histories(&answer.peers)
+        + &text::leaks(&answer.rules);
     print((text::render(&interface, &first) + &beside).as_bytes())
 }
 

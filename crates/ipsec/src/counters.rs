@@ -2,6 +2,7 @@
 //!
 //! All are relaxed atomics: written by the packet threads, read by the control plane.
 
+mod history;
 mod queue;
 mod repair;
 
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strait_compress::Codec;
 
 use crate::{Drops, LatestEndpoint, PathState, Reason, StreamLink};
+pub use history::HistoryCounters;
 pub use queue::{QueueCounters, QueueDelay};
 pub use repair::RepairCounters;
 
@@ -147,6 +149,8 @@ pub struct PeerCounters {
     pub reports_wire: Tally,
     /// Delivery reports received from the peer.
     pub reports_in: Tally,
+    /// Packets that left alone, coded against earlier ones.
+    pub history: HistoryCounters,
     /// Losses and their repair.
     pub repair: RepairCounters,
     /// The state of the path, from the reports received.

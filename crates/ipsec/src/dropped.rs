@@ -112,6 +112,10 @@ reasons! {
     AbsurdRequest = "absurd-request",
     /// Payloads that a peer asks for again and again, or more of them than may be sent again.
     RepeatOverBudget = "repair-over-budget",
+    /// A packet coded against one that is not held any more.
+    HistoryGone = "history-gone",
+    /// A packet with more history than was agreed.
+    HistoryOverBudget = "history-over-budget",
     /// A codec that was not negotiated.
     UnknownCodec = "unknown-codec",
     /// Parts of a block without the other parts.

@@ -25,6 +25,7 @@ mod epoch;
 mod expand;
 mod fragment;
 mod headers;
+mod history;
 mod host;
 mod intake;
 mod payload;

@@ -20,6 +20,7 @@ mod esp;
 mod family;
 mod fec;
 mod header;
+mod history;
 pub mod inbound;
 mod layers;
 mod notice;
@@ -48,8 +49,8 @@ mod stream_link;
 pub mod wrap;
 
 pub use counters::{
-    CodecCounters, Counter, Counters, PeerCounters, QueueCounters, QueueDelay, RepairCounters, RuleCounters,
-    Tally,
+    CodecCounters, Counter, Counters, HistoryCounters, PeerCounters, QueueCounters, QueueDelay,
+    RepairCounters, RuleCounters, Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
@@ -58,6 +59,7 @@ pub use header::{
     HEADER_PACKETS, HEADER_PAUSE, HeaderChange, InboundHeader, KeyNumbers, KeyPacketBeside,
     KeyPacketSchedule, OutboundHeader, RECEIVE_SLACK, ReturnPath, SenderNumbers,
 };
+pub use history::HistoryTerms;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};
@@ -77,4 +79,5 @@ pub use sa::{
 };
 pub use sequence::Reserve;
 pub use source::Source;
+pub use strait_compress::history::HistoryScope;
 pub use stream_link::{StreamLink, StreamTrain};

@@ -8,6 +8,7 @@ use strait_clock::Time;
 use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::condition::Condition;
+use strait_wire::history::{Receipt, Receipts};
 use strait_wire::missing::MissingRanges;
 use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Spi, Tos};
@@ -75,6 +76,10 @@ pub enum SenderOrder {
     Repeat(PeerId, Box<MissingRanges>),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
+    /// A lone unit of the peer's was kept here; it gets this receipt.
+    Kept(PeerId, Receipt),
+    /// The peer has kept the lone units of these receipts.
+    Receipts(PeerId, Receipts),
     /// Send the peer an empty packet: it hears that this end receives.
     Alive(PeerId),
     /// Send the peer a liveness probe.

@@ -23,6 +23,7 @@ mod fragment_outer;
 mod gatherer;
 mod group;
 mod handle;
+mod history;
 mod inner_mtu;
 mod inner_reassembly;
 mod job;
@@ -400,6 +401,7 @@ impl TxStages {
             counters.bytes.add(packet.total_len() as u64);
         }
         (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
+        waiting.group.history = rule.history;
         let allowed = rule.allowed.towards(link.association.only());
         let policy = rule.policy;
         if policy.may_pause() && pauses.pass(rule.domain, packet.count() as u64) {

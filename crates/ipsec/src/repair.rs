@@ -23,7 +23,7 @@ pub(crate) fn is_repeatable(next: Protocol, payload: &[u8]) -> bool {
     match next {
         Protocol::IPIP | Protocol::IPV6 => true,
         Protocol::AGGFRAG => match aggfrag::subtype(payload) {
-            Some(Subtype::Plain | Subtype::Block) => true,
+            Some(Subtype::Plain | Subtype::Block | Subtype::Lone) => true,
             // A report that packets ride with.
             Some(Subtype::Congestion) => {
                 payload.get(aggfrag::CONGESTION_LEN).is_some_and(|first| first >> 4 != 0)

@@ -5,6 +5,7 @@ use core::ops::RangeInclusive;
 
 use ipnet::IpNet;
 use strait_compress::Allowed;
+use strait_compress::history::HistoryScope;
 use strait_wire::Protocol;
 use strait_wire::flow::Flow;
 
@@ -34,6 +35,8 @@ pub struct Rule {
     pub allowed: Allowed,
     /// What is done so that the lengths of blocks tell less.
     pub policy: LeakPolicy,
+    /// What shares the history of packets that leave alone; nothing where each is to stand by itself.
+    pub history: Option<HistoryScope>,
 }
 
 impl Rule {

@@ -15,7 +15,7 @@ use crate::header::{HeaderLead, InboundHeader, OutboundHeader};
 use crate::layers::{Authentic, Inside};
 use crate::replay::ReplayRefused;
 use crate::sequence::{Numbers, Reserve};
-use crate::{PeerId, Reason, RepairTerms};
+use crate::{HistoryTerms, PeerId, Reason, RepairTerms};
 
 pub(crate) use spec::SaId;
 pub use spec::{
@@ -80,6 +80,8 @@ pub struct OutboundSa {
     look_at: Time,
     /// Whether its losses are repaired.
     pub(crate) repair: RepairTerms,
+    /// What its receiver keeps of earlier packets.
+    pub(crate) history: HistoryTerms,
     /// Bytes of a header in front of the next packet.
     pub(crate) lead: usize,
     /// The header with the key of its packets, if it has one.
@@ -106,6 +108,7 @@ impl OutboundSa {
             expires: Time::MAX,
             look_at: Time::MAX,
             repair: RepairTerms::Off,
+            history: HistoryTerms::NONE,
             lead: 0,
             header: None,
             base: 0,
@@ -170,6 +173,13 @@ impl OutboundSa {
         self
     }
 
+    /// The same, whose receiver keeps so much of earlier packets.
+    #[must_use]
+    pub const fn with_history(mut self, terms: HistoryTerms) -> OutboundSa {
+        self.history = terms;
+        self
+    }
+
     /// The same, going on where an earlier run stopped, with no number that is not reserved.
     #[must_use]
     pub fn within(self, reserve: Reserve) -> OutboundSa {
@@ -222,6 +232,8 @@ pub struct InboundSa {
     pub(crate) recovers: bool,
     /// Whether its losses are repaired.
     pub(crate) repair: RepairTerms,
+    /// What is kept of earlier packets.
+    pub(crate) history: HistoryTerms,
     /// The header that brought its key, if one did.
     pub(crate) header: Option<Box<InboundHeader>>,
 }
@@ -247,6 +259,7 @@ impl InboundSa {
             roams: true,
             recovers: false,
             repair: RepairTerms::Off,
+            history: HistoryTerms::NONE,
             header: None,
         }
     }
@@ -296,6 +309,13 @@ impl InboundSa {
     #[must_use]
     pub const fn repaired(mut self, terms: RepairTerms) -> InboundSa {
         self.repair = terms;
+        self
+    }
+
+    /// The same, which keeps so much of earlier packets.
+    #[must_use]
+    pub const fn with_history(mut self, terms: HistoryTerms) -> InboundSa {
+        self.history = terms;
         self
     }
 

@@ -1,7 +1,7 @@
 //! What two nodes' capabilities come to, and the keys for it; both ends compute the same.
 
 use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite, WrongLength, choose};
-use strait_ipsec::{IvMode, Payloads, RepairTerms};
+use strait_ipsec::{HistoryTerms, IvMode, Payloads, RepairTerms};
 use zeroize::Zeroizing;
 
 use crate::{Capabilities, LossRepair, PayloadFormat};
@@ -26,6 +26,10 @@ pub(crate) struct PairAgreement {
     pub repair_in: RepairTerms,
     /// Whether what the other end reads is repaired.
     pub repair_out: RepairTerms,
+    /// What this end keeps of packets it has delivered.
+    pub history_in: HistoryTerms,
+    /// What the other end keeps.
+    pub history_out: HistoryTerms,
 }
 
 impl PairAgreement {
@@ -50,6 +54,13 @@ impl PairAgreement {
                 (true, true) => RepairTerms::Kept,
             }
         };
+        // Where one end keeps nothing, it tells of nothing that it got either.
+        let contexts = mine.history.contexts.min(theirs.history.contexts);
+        let kept = |reader: &Capabilities| match contexts {
+            _ if standard => HistoryTerms::NONE,
+            0 => HistoryTerms::NONE,
+            contexts => HistoryTerms { contexts, ..reader.history },
+        };
         Some(PairAgreement {
             suite,
             iv: if explicit { IvMode::Explicit } else { IvMode::Implicit },
@@ -57,6 +68,8 @@ impl PairAgreement {
             outbound: payloads(theirs),
             repair_in: terms(theirs, mine),
             repair_out: terms(mine, theirs),
+            history_in: kept(mine),
+            history_out: kept(theirs),
         })
     }
 }
@@ -110,6 +123,8 @@ mod tests {
                 outbound: there.inbound,
                 repair_in: there.repair_out,
                 repair_out: there.repair_in,
+                history_in: there.history_out,
+                history_out: there.history_in,
                 ..there
             };
             assert_eq!(here, turned, "{theirs:?}");

@@ -105,7 +105,8 @@ impl Control {
         let id = config.spec.id;
         if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.is(id, &config.key)) {
             peers.leave(id, now);
-            self.sessions.add_beside(PeerRecord::new(config, now));
+            let epoch = self.sessions.context.next_epoch();
+            self.sessions.add_beside(PeerRecord::new(config, now, epoch));
             self.persevere(id, now);
             return self.handshakes.pump(&mut self.sessions, now);
         }
@@ -116,7 +117,8 @@ impl Control {
         };
         config.spec.endpoint = endpoint;
         let eager = config.start == Start::Eager && config.place != Where::Unknown;
-        self.sessions.add(PeerRecord::new(config, now), endpoint);
+        let epoch = self.sessions.context.next_epoch();
+        self.sessions.add(PeerRecord::new(config, now, epoch), endpoint);
         if eager {
             self.persevere(id, now);
         }

@@ -23,6 +23,7 @@ pub fn text(report: &DaemonReport) -> String {
         peers(report),
         paths(report),
         repairs(report),
+        histories(report),
         queues(report),
         rules(report),
         codecs(report),
@@ -442,6 +443,36 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Wire bytes received for the sake of repair.",
             |peer| Some(number(peer.repair.as_ref()?.received_wire_bytes)),
+        ),
+    ];
+    of_peers(report, &known)
+}
+
+fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
+    let known: [(&str, &str, &str, OfPeer); 6] = [
+        ("peer_history_packets_sent_total", "counter", "Packets sent coded against earlier ones.", |peer| {
+            Some(number(peer.history.as_ref()?.coded_packets))
+        }),
+        ("peer_history_before_bytes_total", "counter", "Bytes of ESP of these without history.", |peer| {
+            Some(number(peer.history.as_ref()?.bytes_before))
+        }),
+        ("peer_history_after_bytes_total", "counter", "Bytes of ESP of these as they were sent.", |peer| {
+            Some(number(peer.history.as_ref()?.bytes_after))
+        }),
+        (
+            "peer_history_packets_received_total",
+            "counter",
+            "Packets received coded against earlier ones.",
+            |peer| Some(number(peer.history.as_ref()?.received_packets)),
+        ),
+        ("peer_history_receipts_sent_total", "counter", "Datagrams sent with receipts alone.", |peer| {
+            Some(number(peer.history.as_ref()?.receipts_sent))
+        }),
+        (
+            "peer_history_receipts_sent_wire_bytes_total",
+            "counter",
+            "Wire bytes of datagrams with receipts alone.",
+            |peer| Some(number(peer.history.as_ref()?.receipts_sent_wire_bytes)),
         ),
     ];
     of_peers(report, &known)

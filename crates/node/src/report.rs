@@ -2,6 +2,7 @@
 
 mod decision;
 mod directory;
+mod history;
 mod leak;
 mod manual;
 mod path;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
+pub use history::HistoryReport;
 pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
 pub use queue::QueueReport;
@@ -126,6 +128,9 @@ pub struct PeerReport {
     pub path: Option<PathReport>,
     /// Losses and their repair; none before the first session, and with manual keys.
     pub repair: Option<RepairReport>,
+    /// Packets coded against earlier ones; none with manual keys.
+    #[serde(default)]
+    pub history: Option<HistoryReport>,
     /// Traffic sent to it.
     pub sent: TrafficReport,
     /// Traffic received from it.

@@ -1,6 +1,7 @@
 //! The state and counters of a running tunnel, as people read them.
 
 mod directory;
+pub(crate) mod history;
 pub(crate) mod leak;
 pub(crate) mod manual;
 mod path;
@@ -137,6 +138,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("repair", repair(&repair::state)),
         ("missing", repair(&repair::missing)),
         ("repair cost", repair(&|it| repair::cost(peer, it))),
+        ("history", peer.history.as_ref().map(history::saved).unwrap_or_default()),
         ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),

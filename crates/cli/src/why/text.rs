@@ -6,7 +6,7 @@ use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport
 use strait_scheduler::Rate;
 use strait_terminal::decision::{reason, runner_up};
 
-use crate::show::text::{leak, queue, repair};
+use crate::show::text::{history, leak, queue, repair};
 use crate::table::TextTable;
 use crate::units;
 
@@ -42,6 +42,15 @@ pub(super) fn repairs(peers: &[PeerReport]) -> String {
         ];
         let lines = named(lines.into_iter().filter(|(_, value)| !value.is_empty()));
         Some(format!("\nlosses on the path to {}\n{lines}", peer.name))
+    };
+    peers.iter().filter_map(lines).collect()
+}
+
+/// What packets to each peer that left alone saved by earlier ones.
+pub(super) fn histories(peers: &[PeerReport]) -> String {
+    let lines = |peer: &PeerReport| {
+        let saved = peer.history.as_ref().map(history::saved).filter(|saved| !saved.is_empty())?;
+        Some(format!("\nhistory of packets to {}\n{}", peer.name, named([("saved", saved)])))
     };
     peers.iter().filter_map(lines).collect()
 }

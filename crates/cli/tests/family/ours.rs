@@ -135,6 +135,7 @@ impl Ours {
 /// Everything may be compressed.
 fn everything() -> RuleSet {
     let rule = |all: &str| Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from: all.parse().unwrap(),
         to: all.parse().unwrap(),
         protocol: None,

@@ -14,6 +14,7 @@ use super::assembly::{Assembly, BlockMemory};
 use super::epoch::EpochSearch;
 use super::expand::UnderWay;
 use super::fragment::PartialPacket;
+use super::history::{InboxHistory, PeerHistory};
 use super::reception::{ArrivalCount, is_data};
 use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
@@ -85,6 +86,8 @@ pub(super) struct Inbox {
     /// An IP packet that goes on in the next AGGFRAG payload, once there was one.
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
+    pub(super) spi: Spi,
+    pub(super) history: InboxHistory,
 }
 
 /// What a payload of an association may need, and what all associations share.
@@ -118,6 +121,8 @@ pub(super) struct PeerMemory {
     pub(super) acknowledgements: Budget,
     /// How long a repair takes.
     pub(super) repair_round: RepairRound,
+    /// What is kept of its packets.
+    pub(super) history: PeerHistory,
     /// When the key manager was last told that it moved.
     moved_at: Option<Time>,
 }
@@ -128,7 +133,17 @@ impl ReceivingSa {
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
         let repairs = sa.repair != RepairTerms::Off;
         let (fragment, assembly) = (None, Assembly::default());
-        let inbox = Inbox { peer, counters, mode, payloads, repairs, fragment, assembly };
+        let inbox = Inbox {
+            peer,
+            counters,
+            mode,
+            payloads,
+            repairs,
+            fragment,
+            assembly,
+            spi: sa.spi,
+            history: InboxHistory::new(sa.history),
+        };
         let header = sa.header.take();
         let base = header.as_ref().map_or(0, |header| header.first.0.saturating_sub(1));
         let opening = match header {
@@ -330,6 +345,7 @@ impl Associations {
             requests: peer_messages::requests(),
             acknowledgements: peer_messages::acknowledgements(),
             repair_round: RepairRound::default(),
+            history: PeerHistory::default(),
             moved_at: None,
         };
         self.peers.insert(peer, memory);

@@ -67,6 +67,11 @@ impl<I: Inlet> Unpacker<'_, I> {
             Subtype::Congestion if self.take_report(opened.origin, payload)? => Ok(()),
             Subtype::Plain | Subtype::Congestion => self.in_order(opened),
             Subtype::Block => self.block(opened),
+            Subtype::Lone => {
+                self.riding_receipts(opened.origin, payload)?;
+                self.in_order(opened)
+            }
+            Subtype::Receipts => self.receipts(opened.origin, payload),
             Subtype::Probe => self.probe(opened.origin, payload),
             Subtype::Condition => self.condition(opened.origin, payload),
             Subtype::Missing => self.missing(opened.origin, payload),
@@ -94,6 +99,9 @@ impl<I: Inlet> Unpacker<'_, I> {
     fn unpack(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
         let OpenedPayload { origin, next, .. } = opened;
         match next {
+            Protocol::AGGFRAG if aggfrag::subtype(opened.payload()) == Some(Subtype::Lone) => {
+                self.lone(opened)
+            }
             Protocol::AGGFRAG => self.bundle(opened),
             Protocol::IPCOMP => self.ipcomp(opened),
             _ => self.host.packet(origin, &self.inbox.counters, opened.bytes, opened.range, self.inlet),

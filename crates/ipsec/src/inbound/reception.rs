@@ -194,7 +194,8 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
                 | Subtype::Missing
                 | Subtype::Repetition
                 | Subtype::RepairSymbol
-                | Subtype::Acknowledgement,
+                | Subtype::Acknowledgement
+                | Subtype::Receipts,
             ),
         ) => false,
         _ => true,

@@ -1,6 +1,7 @@
 //! Which packets may share a block or a datagram.
 
 use strait_compress::Allowed;
+use strait_compress::history::HistoryScope;
 
 use crate::{Domain, LeakPolicy};
 
@@ -12,6 +13,8 @@ pub(crate) struct Group {
     pub(crate) allowed: Allowed,
     /// What its rule does so that lengths tell less; nothing where it is not compressed.
     pub(crate) policy: LeakPolicy,
+    /// What shares history, if anything does.
+    pub(crate) history: Option<HistoryScope>,
     /// The keyed hash of the one flow of the group, once a packet waits; 0 where flows share blocks.
     pub(crate) flow: u64,
     pub(crate) dscp: u8,
@@ -25,7 +28,8 @@ impl Group {
     /// What is not compressed, and that no rule covers.
     pub(super) const fn plain(dscp: u8, edition: u32) -> Group {
         let (allowed, policy) = (Allowed::Nothing, LeakPolicy::NONE);
-        Group { domain: None, allowed, policy, flow: 0, dscp, edition, stream: false }
+        let history = Some(HistoryScope::Flow);
+        Group { domain: None, allowed, policy, history, flow: 0, dscp, edition, stream: false }
     }
 
     /// Datagrams of streams.

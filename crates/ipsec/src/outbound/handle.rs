@@ -5,6 +5,7 @@ use strait_scheduler::Pacer;
 use strait_wire::missing::MissingRanges;
 
 use super::context::{Outlet, TxContext};
+use super::history::LinkHistory;
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::queue::share_of;
@@ -53,6 +54,14 @@ impl Outbound {
             Order::Delivered(peer, report) => {
                 self.pace(peer, outlet, |stages, link| stages.take_report(link, &report, now));
             }
+            Order::Kept(peer, receipt) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.kept(tx, receipt))
+            }
+            Order::Receipts(peer, receipts) => self.change(peer, |_, link| {
+                if let (Some(history), Some(sa)) = (&mut link.history, &link.association.sa) {
+                    history.acknowledged(&receipts, sa);
+                }
+            }),
             Order::AskAgain(peer, missing) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
             }
@@ -156,6 +165,7 @@ impl Outbound {
         self.change(peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
             link.reporting.renew();
+            LinkHistory::renew(&mut link.history, &sa);
             link.association.install(sa, link.spec.mtu, link_mtu);
             link.update_repair();
             announce_mtu(link, outlet);

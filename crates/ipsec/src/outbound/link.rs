@@ -10,6 +10,7 @@ use strait_wire::{Esn, esp};
 
 use super::association::Association;
 use super::backlog::Backlog;
+use super::history::LinkHistory;
 use super::inner_mtu;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
@@ -48,6 +49,8 @@ pub(crate) struct Link {
     pub(super) answers: Budget,
     /// What losses are repaired with; nothing where that was not agreed, or never was of use.
     pub(crate) repair: Option<Box<OutboundRepair>>,
+    /// What the peer keeps of packets that left alone; nothing where that was not agreed.
+    pub(super) history: Option<Box<LinkHistory>>,
 }
 
 impl Link {
@@ -63,6 +66,7 @@ impl Link {
             ends: EndpointCosts::ALIKE,
             answers: inner_mtu::answers(),
             repair: None,
+            history: None,
         }
     }
 

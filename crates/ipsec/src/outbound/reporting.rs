@@ -66,6 +66,9 @@ struct PacketsBack {
     at: Option<Time>,
 }
 
+/// Bytes that a riding report takes, and some for alignment.
+const RIDING: usize = 48;
+
 impl Reporting {
     /// There is something to report.
     pub(super) fn note(&mut self, mut reception: Reception, counters: &PeerCounters, now: Time) {
@@ -112,6 +115,12 @@ impl Reporting {
         }
         (self.waiting, self.not_before) = (None, now + path.apart(bytes));
         Some(reception)
+    }
+
+    /// Whether a report waits that may leave with the next datagram to the peer.
+    pub(super) fn may_ride(&self, now: Time) -> bool {
+        let rides = |waiting: &WaitingReport| self.budget.has(RIDING, waiting.reception.pressing);
+        self.not_before <= now && self.waiting.as_ref().is_some_and(rides)
     }
 
     /// Whether a report waits.

@@ -44,9 +44,13 @@ impl ReturnBudget {
     /// the credit alone.
     #[must_use]
     pub(crate) fn take(&mut self, bytes: usize, pressing: bool) -> bool {
+        self.has(bytes, pressing) && self.budget.take(bytes as u64, self.clock)
+    }
+
+    /// Whether so many bytes may go back now.
+    pub(crate) fn has(&self, bytes: usize, pressing: bool) -> bool {
         let reserve = if pressing { 0 } else { RESERVE };
-        let fits = self.budget.room_at(bytes as u64 + reserve).is_some_and(|at| at <= self.clock);
-        fits && self.budget.take(bytes as u64, self.clock)
+        self.budget.room_at(bytes as u64 + reserve).is_some_and(|at| at <= self.clock)
     }
 }
 

@@ -29,13 +29,13 @@ impl TxStages {
         let TxStages { gatherer, compressor, transmitter } = self;
         let all = 0..packet.count();
         let Some(rule) = waiting.rule.filter(|_| waiting.group.compresses()) else {
-            return transmitter.send_segments(tx, compressor, packet, all).map(gone);
+            return transmitter.send_segments(tx, compressor, (packet, &waiting.group), all).map(gone);
         };
         let limit = tx.link.unit_size(tx.own).limit(gatherer.queueing.window, &waiting.group, waiting);
         let lead = Lead { flow: waiting.flow, rule, group: waiting.group, waited: false };
         let method = compressor.choose(tx, &lead, packet.total_len().min(limit));
         if method.codec == Codec::None {
-            return transmitter.send_segments(tx, compressor, packet, all).map(gone);
+            return transmitter.send_segments(tx, compressor, (packet, &waiting.group), all).map(gone);
         }
         // The thread that calls goes on with the next packet while workers compress this one.
         if compressor.pool.has_workers() && tx.link.association.takes_blocks() {
@@ -46,7 +46,8 @@ impl TxStages {
             gatherer.plain.clear();
             let after = gatherer.plain.take(packet, next, limit);
             if after == next {
-                return transmitter.send_segments(tx, compressor, packet, next..packet.count()).map(gone);
+                let rest = next..packet.count();
+                return transmitter.send_segments(tx, compressor, (packet, &waiting.group), rest).map(gone);
             }
             next = after;
             gatherer.plain.note_flow(waiting.flow, rule, gatherer.plain.len());

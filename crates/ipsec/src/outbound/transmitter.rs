@@ -2,6 +2,7 @@
 
 mod bundle;
 mod headers;
+mod lone;
 mod probes;
 mod repeat;
 mod report;
@@ -77,6 +78,18 @@ impl Transmitter {
         let expands = |made: &Made| association.expands(made.coding, len) && association.pads(padding);
         let block = work.block().filter(|(made, _)| expands(made));
         let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
+        let group = &work.task.group;
+        if packets == 1
+            && padding == Padding::None
+            && let Some(sent) =
+                self.send_lone(tx, work.plain.bytes(), (group, tos), block::HEADER_LEN + bytes.len())
+        {
+            sent.map_err(|reason| Lost { reason, packets })?;
+            self.departure.complete(packets);
+            tx.link.note_sent(packets, len);
+            tx.outlet.sealed(work.plain.bytes());
+            return Ok(());
+        }
         let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
         let codec = codec | prompt(tx, bytes.len(), work.plain.bytes());
         self.send_block(tx, codec, bytes, tos).map_err(|reason| Lost { reason, packets })?;

@@ -38,6 +38,8 @@ pub(crate) struct ControlContext {
     pub(crate) node: LocalNode,
     pub(crate) spis: SpiPool,
     pub(crate) random: Random,
+    /// Numbers for what is kept of peers' packets.
+    epochs: Random,
     /// What has to be done, in this order.
     pub(crate) actions: VecDeque<Action>,
     /// Whether certificates of nodes that are no peers are looked up.
@@ -72,6 +74,7 @@ impl ControlContext {
         ControlContext {
             spis: SpiPool::new(&settings.seed),
             random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
+            epochs: Random::new(Keystream::new(&settings.seed, "history").next_u64()),
             actions: VecDeque::new(),
             looks_up: false,
             tick_at: None,
@@ -84,6 +87,11 @@ impl ControlContext {
                 export: settings.export,
             },
         }
+    }
+
+    /// What a peer gets that is added now.
+    pub(crate) const fn next_epoch(&mut self) -> u32 {
+        (self.epochs.next_u64() >> 32) as u32
     }
 
     pub(crate) fn log(&mut self, event: ControlEvent) {

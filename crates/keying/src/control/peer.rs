@@ -47,13 +47,13 @@ use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{OutboundSa, Payloads, PeerId, ReportWish, inbound, outbound};
+use strait_ipsec::{HistoryTerms, OutboundSa, Payloads, PeerId, ReportWish, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
 
 use super::backoff::Backoff;
-use super::context::ControlContext;
+use super::context::{ControlContext, LocalNode};
 use crate::{
     Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, MoveLog, PayloadFormat, PeerConfig,
     Role, Where,
@@ -101,6 +101,8 @@ pub(crate) struct PeerRecord {
     last_handshake: Option<Time>,
     pub(crate) theirs: RemoteEnd,
     announced: Announced,
+    /// Under which number this node keeps history of it.
+    epoch: u32,
 }
 
 /// What a peer said of itself.
@@ -126,7 +128,8 @@ struct Announced {
 }
 
 impl PeerRecord {
-    pub(crate) fn new(config: PeerConfig, now: Time) -> PeerRecord {
+    /// `epoch` is random: the receiver of another process, or of a peer that was removed meanwhile, has kept nothing.
+    pub(crate) fn new(config: PeerConfig, now: Time, epoch: u32) -> PeerRecord {
         PeerRecord {
             config,
             endpoint: None,
@@ -146,7 +149,14 @@ impl PeerRecord {
                 reports: ReportWish::default(),
                 no_endpoint_logged: false,
             },
+            epoch,
         }
+    }
+
+    /// What this node offers it in a handshake.
+    pub(crate) fn offer(&self, node: &LocalNode) -> Capabilities {
+        let history = HistoryTerms { contexts: HistoryTerms::CONTEXTS, epoch: self.epoch };
+        Capabilities { history, ..node.offer(&self.config) }
     }
 
     pub(crate) const fn id(&self) -> PeerId {

@@ -67,7 +67,8 @@ impl Sessions {
         let places = self.peers.iter().filter(|peer| is_unlisted(peer.id())).map(|peer| peer.endpoint);
         let config = self.unlisted.admit(key, from, places)?;
         let (id, counters) = (config.spec.id, Arc::clone(&config.spec.counters));
-        self.add(PeerRecord::new(config, now), Some(from));
+        let epoch = self.context.next_epoch();
+        self.add(PeerRecord::new(config, now, epoch), Some(from));
         self.context.actions.push_back(Action::Unlisted(id, counters));
         Ok(id)
     }

@@ -2,7 +2,7 @@
 
 use strait_compress::{Codec, CodecSet, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::{IvMode, ReportWish};
+use strait_ipsec::{HistoryTerms, IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 
 use super::fields::{FieldWriter, Fields};
@@ -20,6 +20,7 @@ pub(super) const EXPANSION: u8 = 10;
 pub(super) const DELIVERY: u8 = 11;
 pub(super) const REPORTS: u8 = 13;
 pub(super) const REPAIR: u8 = 12;
+pub(super) const HISTORY: u8 = 14;
 
 /// The bit of the repair field that says that the link out has a rate.
 const PACED: u8 = 1;
@@ -86,6 +87,9 @@ pub struct Capabilities {
     pub reports: ReportWish,
     /// Whether it repairs losses; nothing is repaired unless both ends do.
     pub repair: LossRepair,
+    /// What it keeps of packets that it has delivered, for those to come; the fewer contexts of both ends count. It is said in a
+    /// handshake only.
+    pub history: HistoryTerms,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -107,6 +111,7 @@ impl Capabilities {
             delivery: DeliveryReporting::Reported,
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
+            history: HistoryTerms::NONE,
             expansion: Expansion::default(),
         }
     }
@@ -132,6 +137,7 @@ impl Capabilities {
             delivery: read_delivery(fields)?.0,
             reports: read_reports(fields)?,
             repair: read_repair(fields)?,
+            history: read_history(fields)?,
             expansion: read_expansion(fields)?,
         })
     }
@@ -171,6 +177,11 @@ impl Capabilities {
             LossRepair::Off => {}
             LossRepair::Unpaced => writer.field(REPAIR, &[0]),
             LossRepair::Paced => writer.field(REPAIR, &[PACED]),
+        }
+        if self.history.contexts > 0 {
+            let ([a, b], [c, d, e, f]) =
+                (self.history.contexts.to_be_bytes(), self.history.epoch.to_be_bytes());
+            writer.field(HISTORY, &[a, b, c, d, e, f]);
         }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
@@ -242,6 +253,18 @@ fn read_repair(fields: &Fields<'_>) -> Result<LossRepair, MessageError> {
     }
     let paced = fields.u8(REPAIR, "repair")? & PACED != 0;
     Ok(if paced { LossRepair::Paced } else { LossRepair::Unpaced })
+}
+
+/// What is kept of earlier packets; an end that does not say it keeps nothing.
+fn read_history(fields: &Fields<'_>) -> Result<HistoryTerms, MessageError> {
+    if fields.get(HISTORY).is_none() {
+        return Ok(HistoryTerms::NONE);
+    }
+    let [a, b, c, d, e, f] = fields.array(HISTORY, "history")?;
+    match u16::from_be_bytes([a, b]) {
+        0 => Ok(HistoryTerms::NONE),
+        contexts => Ok(HistoryTerms { contexts, epoch: u32::from_be_bytes([c, d, e, f]) }),
+    }
 }
 
 /// Speeds by codec; those of codecs this node does not know are of no use to it.

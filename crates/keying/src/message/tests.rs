@@ -1,11 +1,12 @@
 use proptest::prelude::*;
 use strait_compress::{Codec, CodecSet};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::{IvMode, ReportWish};
+use strait_ipsec::{HistoryTerms, IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 
 use super::*;
+use crate::agreement::PairAgreement;
 
 fn capabilities() -> Capabilities {
     Capabilities {
@@ -260,6 +261,10 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 },
                 reports: if mtu % 2 == 0 { ReportWish::Often } else { ReportWish::Changes },
                 repair: [LossRepair::Unpaced, LossRepair::Paced, LossRepair::Off][repair],
+                history: match mtu % 3 {
+                    0 => HistoryTerms::NONE,
+                    _ => HistoryTerms { contexts: mtu, epoch: cap },
+                },
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
@@ -296,4 +301,29 @@ proptest! {
             prop_assert_eq!(Message::parse(&body(&message)), Ok(message));
         }
     }
+}
+
+#[test]
+fn what_is_kept_is_the_least_of_both_and_nothing_where_one_end_does_not_say_it() {
+    let with = |history| Capabilities { history, ..capabilities() };
+    let mine = with(HistoryTerms { contexts: 256, epoch: 1 });
+    let agreed = |theirs: &Capabilities| {
+        let agreed = PairAgreement::of(&mine, theirs).unwrap();
+        (agreed.history_in, agreed.history_out)
+    };
+    let fewer = with(HistoryTerms { contexts: 9, epoch: 2 });
+    let both = (HistoryTerms { contexts: 9, epoch: 1 }, HistoryTerms { contexts: 9, epoch: 2 });
+    assert_eq!(agreed(&fewer), both);
+    let nothing = (HistoryTerms::NONE, HistoryTerms::NONE);
+    assert_eq!(agreed(&capabilities()), nothing);
+    assert_eq!(agreed(&Capabilities { format: PayloadFormat::Standard, ..fewer }), nothing);
+    let said = |bytes: Vec<u8>| match parse_fields(&[fields(), vec![(capabilities::HISTORY, bytes)]].concat())
+    {
+        Ok(Message::Offer(terms)) => Ok(terms.capabilities.history),
+        Ok(other) => panic!("{other:?}"),
+        Err(error) => Err(error),
+    };
+    assert_eq!(said(vec![0, 9, 0, 0, 0, 2]), Ok(both.1));
+    assert_eq!(said(vec![0, 0, 0, 0, 0, 2]), Ok(HistoryTerms::NONE), "no contexts are no history");
+    assert_eq!(said(vec![0, 9]), Err(MessageError::Length { field: "history", given: 2 }));
 }

@@ -24,6 +24,7 @@ const NETWORKS: [&str; 2] = ["10.0.1.0/24", "10.0.2.0/24"];
 fn rules(policy: LeakPolicy, place: CrimePlace, method: Method) -> Vec<Rule> {
     let [Ok(from), Ok(to)] = NETWORKS.map(str::parse) else { return Vec::new() };
     let rule = |port: &u16| Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from,
         to,
         protocol: None,

@@ -256,6 +256,7 @@ pub(super) fn through_tunnel(rate: Rate, file: &Arc<[u8]>) -> Result<f64, SetupE
 fn rules() -> Vec<Rule> {
     let [Ok(from), Ok(to)] = ["10.0.1.0/24", "10.0.2.0/24"].map(str::parse) else { return Vec::new() };
     let rule = |(from, to)| Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from,
         to,
         protocol: None,

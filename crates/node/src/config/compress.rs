@@ -1,5 +1,6 @@
 //! `[[compress]]`: what may be compressed, and whose data it is.
 
+use strait_compress::history::HistoryScope;
 use strait_compress::{Allowed, BadAllowed, BadMethod, Codec};
 use strait_ipsec::{Domain, LeakPolicy, Mix, Padding, PortRange, Rule, RuleSet};
 use strait_wire::Protocol;
@@ -12,7 +13,7 @@ use super::sections::words;
 use super::value;
 
 pub(super) const KEYS: &[&str] =
-    &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix", "pause"];
+    &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix", "pause", "history"];
 
 /// Domains and rules are numbered with 16 bits.
 const MOST_RULES: usize = 1 << 16;
@@ -61,11 +62,15 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
         domain,
         allowed: allowed.map_or(Allowed::Any, |allowed| allowed.value),
         policy: policy(section),
+        history: section.choice_or("history", HISTORIES, &SCOPES).unwrap_or(SCOPES[0]),
     })
 }
 
 const PADDINGS: &[&str] = &["none", "padme", "buckets", "constant"];
 const MIXES: &[&str] = &["domain", "flow"];
+
+const HISTORIES: &[&str] = &["flow", "service", "none"];
+const SCOPES: [Option<HistoryScope>; 3] = [Some(HistoryScope::Flow), Some(HistoryScope::Service), None];
 
 /// What is done so that lengths tell less.
 fn policy(section: &Section<'_>) -> LeakPolicy {

@@ -2,7 +2,7 @@
 
 use strait_compress::{CodecSet, Codecs};
 use strait_crypto::Ranking;
-use strait_ipsec::ReportWish;
+use strait_ipsec::{HistoryTerms, ReportWish};
 use strait_keying::sessionless::KemKey;
 use strait_keying::{
     Capabilities, DeliveryReporting, Expansion, LossRepair, PayloadFormat, PresharedToken, PrivateKey,
@@ -55,6 +55,7 @@ impl Config {
             delivery: DeliveryReporting::Reported,
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
+            history: HistoryTerms::NONE,
             expansion,
         }
     }

@@ -20,8 +20,8 @@ use crate::config::PeerSection;
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DirectoryReport,
-    DropReport, NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport, SuiteReport,
-    ThreadReport, TrafficReport, ratio,
+    DropReport, HistoryReport, NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport,
+    SuiteReport, ThreadReport, TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -199,6 +199,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         link_rate_bits_per_second: None,
         path: PathReport::of(counters),
         repair: RepairReport::of(counters).filter(|_| peer.manual().is_none()),
+        history: peer.manual().is_none().then(|| HistoryReport::of(counters)),
         sent: sent(counters),
         received: received(counters),
         bundles: counters.out_bundles.get(),

@@ -73,6 +73,7 @@ fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
     let all = "10.77.0.0/24".parse().unwrap();
     let (ports, allowed) = (Vec::new(), "lz4".parse().unwrap());
     let rule = Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from: all,
         to: all,
         protocol: None,

@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport,
-    StagesReport, SuiteReport, ThreadReport, TrafficReport,
+    HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport,
+    RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -91,6 +91,7 @@ fn peer() -> PeerReport {
             repaired_datagrams: 20,
             ..RepairReport::default()
         }),
+        history: Some(HistoryReport { coded_packets: 31, bytes_before: 32, ..HistoryReport::default() }),
         sent: TrafficReport { packets: 1, bytes: 2, datagrams: 3, wire_bytes: 4, ratio: Some(0.5) },
         received: TrafficReport::default(),
         bundles: 5,

@@ -16,6 +16,7 @@ const INCOMPLETE: [Reason; 2] = [Reason::BlockIncomplete, Reason::FragmentIncomp
 /// Compress what goes to these ports, as the data of `domain`.
 fn rule(ports: core::ops::RangeInclusive<u16>, domain: u16) -> Rule {
     Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),
         protocol: None,

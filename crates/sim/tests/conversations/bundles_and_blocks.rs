@@ -13,6 +13,7 @@ use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
 /// Compress what goes to or from `port`, as the data of `domain`.
 fn rule(port: u16, domain: u16, method: &str) -> Rule {
     Rule {
+        history: Some(strait_ipsec::HistoryScope::Flow),
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),
         protocol: None,

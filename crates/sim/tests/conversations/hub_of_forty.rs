@@ -41,6 +41,7 @@ fn hub(count: u8) -> SimNetwork {
         let mut site = NodeSettings::new(id);
         site.up = "1500kbit".parse().unwrap();
         site.rules = vec![Rule {
+            history: Some(strait_ipsec::HistoryScope::Flow),
             from: "0.0.0.0/0".parse().unwrap(),
             to: "0.0.0.0/0".parse().unwrap(),
             protocol: None,

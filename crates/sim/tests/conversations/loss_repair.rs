@@ -86,6 +86,7 @@ fn wire_for_text(loss: LossModel) -> u64 {
         lossy(pair, loss);
         let everywhere = "0.0.0.0/0".parse().unwrap();
         pair.a.rules = vec![Rule {
+            history: Some(strait_ipsec::HistoryScope::Flow),
             from: everywhere,
             to: everywhere,
             protocol: None,

@@ -27,6 +27,7 @@ fn hub(seed: u64) -> SimNetwork {
         spoke.up = "1500kbit".parse().unwrap();
         spoke.queueing = PATIENT;
         spoke.rules = vec![Rule {
+            history: Some(strait_ipsec::HistoryScope::Flow),
             from: "0.0.0.0/0".parse().unwrap(),
             to: "0.0.0.0/0".parse().unwrap(),
             protocol: None,

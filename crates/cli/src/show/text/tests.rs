@@ -1,7 +1,7 @@
 use super::*;
 use strait_node::report::{
-    AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, LeakReport, ManualReport,
-    PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ThreadReport,
+    AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, HistoryReport, LeakReport,
+    ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -92,6 +92,7 @@ fn peer() -> PeerReport {
             remembered: Some(remembered()),
         }),
         repair: Some(repair()),
+        history: Some(HistoryReport::default()),
         sent: TrafficReport {
             packets: 3_000,
             bytes: 4_000_000,
@@ -346,6 +347,24 @@ fn repair_symbols_are_told_where_there_are_some() {
     ] {
         assert!(shown.contains(line), "{shown}");
     }
+}
+
+#[test]
+fn history_is_told_where_packets_left_alone() {
+    let mut report = report();
+    report.peers[0].history = Some(HistoryReport {
+        coded_packets: 1_200,
+        bytes_before: 90_000,
+        bytes_after: 60_000,
+        received_packets: 1_190,
+        receipts_sent: 40,
+        receipts_sent_wire_bytes: 2_800,
+    });
+    let shown = render(&report);
+    let line = "  history          1200 packets alone, 33.3 % shorter for earlier ones: 30.0 kB saved; 40 datagrams of receipts took 2.80 kB\n";
+    assert!(shown.contains(line), "{shown}");
+    report.peers[0].history = Some(HistoryReport::default());
+    assert!(!render(&report).contains("history"));
 }
 
 #[test]

@@ -27,13 +27,17 @@ impl Transmitter {
         if !tx.link.association.takes_bundles() {
             return self.send_standard(tx, compressor, work);
         }
-        let CompressUnit { plain, output, .. } = work;
+        let CompressUnit { plain, output, task, .. } = work;
         let (mut rest, mut gone, mut sent) = (plain.bytes(), 0, Ok(()));
         while !rest.is_empty() {
             let headers = &mut compressor.pool.tools.blocks.headers;
             let fit = fit(tx.link, headers, rest, output);
             let (these, later) = rest.split_at_checked(fit.len).unwrap_or((rest, &[]));
-            sent = match (self.take_riding(tx, fit.len, fit.payload()), fit.coded) {
+            let riding = self.take_riding(tx, fit.len, fit.payload());
+            let alone = riding.is_none() && plain.packets() == 1;
+            let lone = alone.then(|| self.send_lone(tx, these, (&task.group, fit.tos), fit.payload()));
+            sent = match (riding, fit.coded) {
+                _ if let Some(Some(sent)) = lone => sent,
                 (Some(reception), _) => self.send_taking_along(tx, &reception, these, &fit),
                 (None, Some(len)) => self.send_coded(tx, output.get(..len).unwrap_or_default(), these, &fit),
                 (None, None) if fit.packets > 1 => self.send_bundle(tx, these, fit.tos),

@@ -110,7 +110,7 @@ impl Transmitter {
 }
 
 /// Bytes of an ESP packet with `len` bytes of payload.
-fn sealed(link: &Link, len: usize) -> Option<usize> {
+pub(super) fn sealed(link: &Link, len: usize) -> Option<usize> {
     let sa = link.association.sa.as_ref()?;
     Some(sa.sealed_len(sa.front_len(Head::Fresh(Tos(0))), len))
 }

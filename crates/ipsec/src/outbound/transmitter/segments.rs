@@ -10,6 +10,7 @@ use crate::Reason;
 use crate::offload::SuperPacket;
 use crate::outbound::compressor::Compressor;
 use crate::outbound::context::{Lost, Outlet, TxContext};
+use crate::outbound::group::Group;
 use crate::outbound::job::Task;
 use crate::outbound::waiting::Waiting;
 
@@ -22,10 +23,10 @@ impl Transmitter {
         queued: Queued<Waiting>,
     ) -> Result<(), Lost> {
         let before = tx.link.sealed;
-        let Waiting { offload, next_segment, .. } = queued.note;
+        let Waiting { offload, next_segment, group, .. } = queued.note;
         tx.link.note_unit(queued.note.packets());
         let sent = match SuperPacket::new(queued.bytes(), &offload) {
-            Ok(packet) => self.send_segments(tx, compressor, &packet, next_segment..packet.count()),
+            Ok(packet) => self.send_segments(tx, compressor, (&packet, &group), next_segment..packet.count()),
             Err(_) => Err(Lost { reason: Reason::MalformedPacket, packets: 1 }),
         };
         let wire = tx.link.sealed.wire - before.wire;
@@ -40,7 +41,7 @@ impl Transmitter {
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
         compressor: &mut Compressor,
-        packet: &SuperPacket<'_>,
+        (packet, group): (&SuperPacket<'_>, &Group),
         segments: Range<usize>,
     ) -> Result<(), Lost> {
         let association = &tx.link.association;
@@ -56,7 +57,10 @@ impl Transmitter {
             // Segments of a super-packet leave together, as datagrams of one size.
             let riding = if segments.len() == 1 { self.take_riding(tx, len, len) } else { None };
             let write = |payload: &mut [u8]| packet.write(index, payload);
+            let alone = riding.is_none() && segments.len() == 1;
+            let lone = if alone { self.send_lone_segment(tx, packet, index, (group, tos)) } else { None };
             sent = match riding {
+                _ if let Some(sent) = lone => sent,
                 Some(reception) => self.send_with_report(tx, &reception, len, tos, write),
                 None if marked => self.seal_marked(tx, len, tos, write),
                 None => self.seal_fresh(tx, next, len, tos, write),

@@ -84,7 +84,7 @@ impl Handshakes {
             return self.channels.close(id, CloseCode::Internal, now);
         };
         let spi = context.spis.fresh(peer.id());
-        let terms = SessionTerms { spi, capabilities: context.node.offer(&peer.config) };
+        let terms = SessionTerms { spi, capabilities: peer.offer(&context.node) };
         let offer = self.channels.send(id, &Message::Offer(terms));
         self.owners.insert(id, ChannelOwner { peer: peer.id(), stage: ChannelStage::Offered { spi, offer } });
     }
@@ -104,7 +104,7 @@ impl Handshakes {
             return;
         };
         let Some((peer, context)) = sessions.with(number) else { return };
-        let mine = context.node.offer(&peer.config);
+        let mine = peer.offer(&context.node);
         let Some(agreement) = PairAgreement::of(&mine, &theirs.capabilities) else {
             context.spis.release(spi);
             self.channels.close(id, CloseCode::NoSuite, now);

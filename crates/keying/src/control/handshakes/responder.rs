@@ -83,7 +83,7 @@ impl Handshakes {
         }
         self.give_way(sessions, number, now);
         let Some((peer, context)) = sessions.with(number) else { return };
-        let mine = context.node.offer(&peer.config);
+        let mine = peer.offer(&context.node);
         let Some(agreement) = PairAgreement::of(&mine, &theirs.capabilities) else {
             self.channels.close(id, CloseCode::NoSuite, now);
             return peer.answer_failed(HandshakeFailure::NoCommonSuite, context);

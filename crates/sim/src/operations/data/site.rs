@@ -292,6 +292,7 @@ fn rules(form: u8) -> Vec<Rule> {
         let mix = if at / 28 == 0 { Mix::Domain } else { Mix::Flow };
         let policy = LeakPolicy { padding, mix, pause: at % 3 == 0 };
         Some(Rule {
+            history: Some(strait_ipsec::HistoryScope::Flow),
             from: net,
             to: net,
             protocol,

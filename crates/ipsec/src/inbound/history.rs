@@ -1,0 +1,100 @@
+//! Packets that came alone, coded against earlier ones of the peer.
+
+use strait_compress::history::{HistoryError, LoneDecoded, LoneReceiver, UnitNumber};
+use strait_wire::history::{LoneHead, Receipt, Receipts};
+
+use super::payload::{OpenedPayload, Unpacker};
+use super::{Inlet, Origin, work};
+use crate::orders::SenderOrder;
+use crate::{HistoryTerms, Reason};
+
+/// What is kept of a peer's packets.
+#[derive(Debug, Default)]
+pub(super) struct PeerHistory {
+    receiver: Option<Box<LoneReceiver>>,
+    /// How many contexts it has.
+    contexts: u16,
+    /// Associations on which lone units came, in the order of their first.
+    associations: u32,
+}
+
+/// History on one association.
+#[derive(Debug)]
+pub(super) struct InboxHistory {
+    pub(super) terms: HistoryTerms,
+    /// Its place in the order; 0 before its first lone unit.
+    association: u32,
+}
+
+impl InboxHistory {
+    pub(super) const fn new(terms: HistoryTerms) -> InboxHistory {
+        InboxHistory { terms, association: 0 }
+    }
+}
+
+impl<I: Inlet> Unpacker<'_, I> {
+    /// A packet that came alone.
+    pub(super) fn lone(&mut self, opened: OpenedPayload<'_>) -> Result<(), Reason> {
+        self.host.finish(opened.bytes, self.inlet);
+        let origin = opened.origin;
+        let InboxHistory { terms, association } = &mut self.inbox.history;
+        let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
+        if terms.contexts == 0 {
+            return Err(Reason::UnknownPayload);
+        }
+        let history = &mut memory.history;
+        if *association == 0 {
+            history.associations += 1;
+            *association = history.associations;
+        }
+        if history.contexts != terms.contexts {
+            history.receiver = None;
+            history.contexts = terms.contexts;
+        }
+        let contexts = history.contexts;
+        let receiver = history.receiver.get_or_insert_with(|| Box::new(LoneReceiver::new(contexts)));
+        let number = UnitNumber { association: *association, number: opened.esn.0 };
+        let expanded = &mut self.expander.scratch.expanded;
+        let LoneDecoded { len, kept } =
+            receiver.decode(opened.payload(), number, expanded).map_err(reason)?;
+        self.inbox.counters.history.in_units.add(1);
+        if kept {
+            self.inlet.order(SenderOrder::Kept(origin.peer, Receipt::new(self.inbox.spi, number.number)));
+        }
+        let pays = work::pays(opened.range.len(), 1);
+        self.working.limit((work::cost(1, len), pays), origin.peer, self.peers)?;
+        let result = self.host.packet(origin, &self.inbox.counters, expanded, 0..len, self.inlet);
+        self.host.finish(expanded, self.inlet);
+        result
+    }
+
+    /// Receipts that ride in a lone unit; the unit itself is taken apart in its turn.
+    pub(super) fn riding_receipts(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let (head, _) = LoneHead::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        self.take_receipts(origin, head.receipts)
+    }
+
+    /// Receipts that came alone.
+    pub(super) fn receipts(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let receipts = Receipts::parse_alone(payload).map_err(|_| Reason::MalformedEsp)?;
+        self.take_receipts(origin, receipts)
+    }
+
+    fn take_receipts(&mut self, origin: Origin, receipts: Receipts) -> Result<(), Reason> {
+        if self.inbox.history.terms.contexts == 0 {
+            return Err(Reason::UnknownPayload);
+        }
+        if !receipts.is_empty() {
+            self.inlet.order(SenderOrder::Receipts(origin.peer, receipts));
+        }
+        Ok(())
+    }
+}
+
+fn reason(error: HistoryError) -> Reason {
+    match error {
+        HistoryError::Gone => Reason::HistoryGone,
+        HistoryError::OverBudget { .. } => Reason::HistoryOverBudget,
+        HistoryError::Malformed | HistoryError::TooLong { .. } => Reason::MalformedBlock,
+    }
+}

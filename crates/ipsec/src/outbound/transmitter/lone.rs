@@ -1,0 +1,139 @@
+//! A packet that leaves alone: coded against earlier ones that the peer has kept.
+
+use strait_clock::Time;
+use strait_compress::history::LoneTerms;
+use strait_wire::history::{Receipt, Receipts};
+use strait_wire::{Protocol, Tos};
+
+use super::report::sealed;
+use super::{Transmitter, needs_mark, put};
+use crate::offload::SuperPacket;
+use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
+use crate::outbound::group::Group;
+use crate::outbound::history::{LinkHistory, PACKET_MAX};
+use crate::{Padding, Reason};
+
+/// How a packet of `len` bytes may be tried, if it may.
+fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: &Group) -> Option<LoneTerms> {
+    if len > PACKET_MAX || group.stream {
+        return None;
+    }
+    let scope = group.history?;
+    // A report that rides saves a datagram, which is more than history saves.
+    if tx.link.reporting.may_ride(tx.now) {
+        return None;
+    }
+    if !tx.link.history.as_mut()?.may_try(tx.now) || needs_mark(tx, packet, len) {
+        return None;
+    }
+    let payload = group.compresses() && group.policy.padding == Padding::None && !group.policy.pause;
+    Some(LoneTerms { scope, payload, invest: INVEST })
+}
+
+/// Bytes that a unit may take more than the packet without history, so that the peer keeps it: one step of ESP's alignment, which the next
+/// packet gets back several times.
+const INVEST: usize = 4;
+
+impl Transmitter {
+    /// Sends one packet as a lone unit, if that takes fewer bytes than the `otherwise` bytes of payload that it would be; or little more,
+    /// where later ones are shorter for it.
+    pub(super) fn send_lone(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packet: &[u8],
+        (group, tos): (&Group, Tos),
+        otherwise: usize,
+    ) -> Option<Result<(), Reason>> {
+        let terms = terms(tx, packet, packet.len(), group)?;
+        let mut history = tx.link.history.take()?;
+        let sent = self.send_coded_alone(tx, &mut history, (packet, tos), terms, otherwise);
+        tx.link.history = Some(history);
+        sent
+    }
+
+    /// The same of one segment, which is written only if it may be tried.
+    pub(super) fn send_lone_segment(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        packet: &SuperPacket<'_>,
+        index: usize,
+        (group, tos): (&Group, Tos),
+    ) -> Option<Result<(), Reason>> {
+        let len = packet.len(index);
+        let terms = terms(tx, packet.ip().bytes(), len, group)?;
+        let mut history = tx.link.history.take()?;
+        let mut room = core::mem::take(&mut history.packet);
+        let sent = room.get_mut(..len).and_then(|whole| {
+            packet.write(index, whole);
+            self.send_coded_alone(tx, &mut history, (whole, tos), terms, len)
+        });
+        history.packet = room;
+        tx.link.history = Some(history);
+        sent
+    }
+
+    fn send_coded_alone(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        history: &mut LinkHistory,
+        (packet, tos): (&[u8], Tos),
+        terms: LoneTerms,
+        otherwise: usize,
+    ) -> Option<Result<(), Reason>> {
+        let apart = sealed(tx.link, otherwise)?;
+        // ESP aligns what it carries, so a byte less may be none less on the wire.
+        let mut below = otherwise;
+        while below > 0 && sealed(tx.link, below - 1)? == apart {
+            below -= 1;
+        }
+        let receipts = history.owed.to_ride();
+        let room = &mut history.room[..tx.link.association.part_room().min(PACKET_MAX)];
+        let coded = history.sender.encode(packet, terms, (receipts, tx.now), below, room)?;
+        let unit = history.room.get(..coded.len)?;
+        let sent = self.seal_fresh(tx, Protocol::AGGFRAG, unit.len(), tos, |payload| put(payload, 0, unit));
+        if sent.is_ok()
+            && let Some(sa) = &tx.link.association.sa
+        {
+            history.sent(packet, sa, receipts, tx.now);
+            let counters = &tx.link.spec.counters.history;
+            counters.out_units.add(1);
+            counters.out_before.add(apart as u64);
+            counters.out_after.add(sealed(tx.link, coded.len)? as u64);
+        }
+        Some(sent)
+    }
+
+    /// A packet of the peer's was kept here: the receipt rides in the next lone unit, or leaves alone when enough wait, within what may go
+    /// back to the peer.
+    pub(in crate::outbound) fn kept(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipt: Receipt) {
+        let Some(receipts) = tx.link.owe(receipt, tx.now) else { return };
+        let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
+        let bytes = bytes + tx.link.association.outer_len();
+        let in_wire = tx.link.spec.counters.in_wire.get();
+        let budget = &mut tx.link.reporting.budget;
+        budget.note(in_wire, false);
+        // Later ones say as much.
+        if !budget.take(bytes + tx.own.overhead, false) {
+            return;
+        }
+        self.departure.begin_train(tx.link.spec.id);
+        let sent = self.seal_fresh(tx, Protocol::AGGFRAG, receipts.alone_len(), CONTROL_TOS, |payload| {
+            let _ = receipts.emit_alone(payload);
+        });
+        if sent.is_ok() {
+            let counters = &tx.link.spec.counters.history;
+            counters.receipts_out.add(1);
+            counters.receipts_wire.add(bytes as u64);
+        }
+        self.departure.depart(tx);
+    }
+}
+
+impl crate::outbound::link::Link {
+    /// A receipt is owed to the peer; those that are to leave alone now.
+    fn owe(&mut self, receipt: Receipt, now: Time) -> Option<Receipts> {
+        let history = self.history.as_mut().filter(|_| self.association.can_send())?;
+        history.owed.note_kept(receipt, now);
+        history.owed.take_alone(now)
+    }
+}
