@@ -1,7 +1,8 @@
 //! Blocks: packets one after another, their headers coded, then compressed; and back.
 
 use crate::headers::{self, Coder};
-use crate::{Codec, Codecs, Coding, ExpandError, Method};
+use crate::history::HistoryBuffers;
+use crate::{Codecs, Coding, ExpandError, Method};
 
 /// Makes blocks and expands them, each by itself.
 ///
@@ -67,15 +68,42 @@ impl Blocks {
     ///
     /// `None` when that does not fit, or compressing gains nothing.
     pub fn make(&mut self, method: Method, headers: bool, packets: &[u8], output: &mut [u8]) -> Option<Made> {
+        Some(self.make_from(method, headers, &[], packets, output)?.0)
+    }
+
+    /// The same behind the prefix in `history`, which gets what is kept of the block.
+    pub fn make_behind(
+        &mut self,
+        method: Method,
+        headers: bool,
+        packets: &[u8],
+        output: &mut [u8],
+        history: &mut HistoryBuffers,
+    ) -> Option<Made> {
+        let (made, payloads) = self.make_from(method, headers, &history.prefix, packets, output)?;
+        history.kept.clear();
+        history.kept.extend_from_slice(payloads);
+        Some(made)
+    }
+
+    /// Makes a block behind `prefix`, and gives the payloads of its packets.
+    fn make_from<'a>(
+        &'a mut self,
+        method: Method,
+        headers: bool,
+        prefix: &[u8],
+        packets: &'a [u8],
+        output: &mut [u8],
+    ) -> Option<(Made, &'a [u8])> {
         if self.between.len() < packets.len() {
             self.between.resize(packets.len(), 0);
         }
         let coded = if headers { self.headers.encode(packets, &mut self.between) } else { None };
         let input = coded.map_or(Some(packets), |len| self.between.get(..len))?;
         let room = output.len().min(input.len().saturating_sub(1));
-        let len = self.codecs.compress(method, input, output.get_mut(..room)?)?;
+        let len = self.codecs.compress_behind(method, prefix, input, output.get_mut(..room)?)?;
         let coding = Coding { headers: coded.is_some(), codec: method.codec };
-        Some(Made { coding, len, coded: input.len() })
+        Some((Made { coding, len, coded: input.len() }, payloads(coding, input)))
     }
 
     /// Expands `block` into the front of `output` and says how many bytes that gave.
@@ -92,26 +120,64 @@ impl Blocks {
         block: &[u8],
         output: &mut [u8],
     ) -> Result<usize, BlockError> {
-        let Coding { headers, codec } = coding;
-        if !headers {
-            return Ok(self.codecs.expand(codec, block, output)?);
-        }
-        if codec == Codec::None {
+        if coding == Coding::HEADERS {
             return Ok(self.headers.expand_at_most(most, block, output)?);
+        }
+        Ok(self.expand_from(coding, most, &[], block, output)?.0)
+    }
+
+    /// The same behind the prefix in `history`, which gets what is kept of the block.
+    ///
+    /// # Errors
+    /// As of [`Blocks::expand`].
+    pub fn expand_behind(
+        &mut self,
+        coding: Coding,
+        most: usize,
+        block: &[u8],
+        output: &mut [u8],
+        history: &mut HistoryBuffers,
+    ) -> Result<usize, BlockError> {
+        let (len, payloads) = self.expand_from(coding, most, &history.prefix, block, output)?;
+        history.kept.clear();
+        history.kept.extend_from_slice(payloads);
+        Ok(len)
+    }
+
+    /// Expands a block behind `prefix`, and gives the payloads of its packets.
+    fn expand_from<'a>(
+        &'a mut self,
+        Coding { headers, codec }: Coding,
+        most: usize,
+        prefix: &[u8],
+        block: &[u8],
+        output: &'a mut [u8],
+    ) -> Result<(usize, &'a [u8]), BlockError> {
+        if !headers {
+            let len = self.codecs.expand_behind(codec, prefix, block, output)?;
+            return Ok((len, output.get(..len).unwrap_or_default()));
         }
         let cap = output.len();
         if self.between.len() < cap {
             self.between.resize(cap, 0);
         }
         let between = self.between.get_mut(..cap).unwrap_or_default();
-        let len = self.codecs.expand(codec, block, between)?;
-        Ok(self.headers.expand_at_most(most, between.get(..len).unwrap_or_default(), output)?)
+        let len = self.codecs.expand_behind(codec, prefix, block, between)?;
+        let between = between.get(..len).unwrap_or_default();
+        let len = self.headers.expand_at_most(most, between, output)?;
+        Ok((len, payloads(Coding { headers, codec }, between)))
     }
+}
+
+/// What is kept of a block: the payloads of its packets, one after another; whole packets where their headers are not coded.
+fn payloads(coding: Coding, input: &[u8]) -> &[u8] {
+    if coding.headers { headers::payloads(input) } else { input }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Codec;
     use crate::headers::PACKETS_MAX;
 
     /// Datagrams that count upwards, with payloads that shrink.

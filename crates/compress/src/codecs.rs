@@ -65,6 +65,38 @@ impl Codecs {
         }
     }
 
+    /// The same, where what is in `prefix` may be repeated: of the codecs, only Zstandard does.
+    pub fn compress_behind(
+        &mut self,
+        method: Method,
+        prefix: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Option<usize> {
+        let Method { codec, level } = method.clamped();
+        if codec != Codec::Zstd || prefix.is_empty() || input.is_empty() {
+            return self.compress(method, input, output);
+        }
+        self.zstd.compress_behind(level, prefix, input, output)
+    }
+
+    /// Expands what [`Codecs::compress_behind`] made behind the same `prefix`.
+    ///
+    /// # Errors
+    /// As of [`Codecs::expand`].
+    pub fn expand_behind(
+        &mut self,
+        codec: Codec,
+        prefix: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, ExpandError> {
+        if codec != Codec::Zstd || prefix.is_empty() || input.is_empty() {
+            return self.expand(codec, input, output);
+        }
+        self.zstd.expand_behind(prefix, input, output)
+    }
+
     /// Expands `input` into the front of `output` and returns how many bytes that gave.
     ///
     /// The length of `output` is the cap that stops a bomb: nothing is written past it and no memory is

@@ -276,6 +276,13 @@ impl Coder {
     }
 }
 
+/// The payloads in what [`Coder::encode`] wrote; none in anything else.
+pub(crate) fn payloads(mut coded: &[u8]) -> &[u8] {
+    let mut len = 0;
+    let headers = coded.number(&mut len).ok().and_then(|()| usize::try_from(len).ok());
+    headers.and_then(|len| coded.get(len..)).unwrap_or_default()
+}
+
 /// Copies bytes to the front of `room`, which becomes what is left of it, and gives their sum.
 fn put(bytes: &[u8], room: &mut &mut [u8], cap: usize) -> Result<Sum, HeadersError> {
     let place = room.split_off_mut(..bytes.len()).ok_or(HeadersError::TooLong { cap })?;

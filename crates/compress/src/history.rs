@@ -8,12 +8,14 @@
 //! before any more. So a unit whose reference was replaced is older than the unit that replaced it, and the receiver refuses it
 //! ([`HistoryError::Gone`]). A place that units referred to lately is not given away, so that takes more reordering than paths have.
 
+mod bulk;
 mod context;
 mod payload;
 mod receipts;
 mod receiver;
 mod sender;
 
+pub use bulk::{BlockPlan, BulkReceiver, BulkSender, HistoryBuffers, PREFIX_MAX, StreamKey};
 pub use receipts::ReceiptQueue;
 pub use receiver::{LoneDecoded, LoneReceiver};
 pub use sender::{LoneCoded, LoneSender, LoneTerms};

@@ -4,6 +4,9 @@
 //! sub-type 0xF0 | codec | block id (2) | part | parts | this part of the compressed bytes
 //! ```
 //!
+//! Of a block with history, the parts have the sub-type [`WITH_HISTORY`] instead, and its bytes begin with what it says of that
+//! ([`crate::history::BlockHistory`]).
+//!
 //! With [`PADDED`] in the codec byte, the bytes of the whole block end with padding, which the receiver takes off before it expands
 //! the block: zeros, and in the last two bytes how many bytes the padding has, these two among them.
 
@@ -11,6 +14,8 @@ use crate::{Malformed, field, ip};
 
 /// The private AGGFRAG sub-type of a block's part.
 pub const SUBTYPE: u8 = 0xf0;
+/// The same of a block that says something of history.
+pub const WITH_HISTORY: u8 = 0xe9;
 /// The header of a part.
 pub const HEADER_LEN: usize = 6;
 /// The bit of the codec byte that says that the block is padded.
@@ -27,6 +32,8 @@ pub struct Header {
     /// How the block was made: with what it was compressed, and, by the highest bit, whether the headers of its packets
     /// were coded first; the numbers are those of the compression crate. [`PADDED`] and [`PROMPT`] are other bits of it.
     pub codec: u8,
+    /// Whether the block says something of history.
+    pub history: bool,
     /// Names the block among those in flight.
     pub id: u16,
     /// The number of this part, from 0, below `parts`.
@@ -43,13 +50,14 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let (&[subtype, codec, a, b, part, parts], rest) =
             field::split_header::<HEADER_LEN>("block header", bytes)?;
-        if subtype != SUBTYPE {
+        if ![SUBTYPE, WITH_HISTORY].contains(&subtype) {
             return Err(Malformed::new("block sub-type", bytes));
         }
+        let history = subtype == WITH_HISTORY;
         if part >= parts {
             return Err(Malformed::new("block part", bytes));
         }
-        Ok((Header { codec, id: u16::from_be_bytes([a, b]), part, parts }, rest))
+        Ok((Header { codec, history, id: u16::from_be_bytes([a, b]), part, parts }, rest))
     }
 
     /// Writes the header at the start of `buf`.
@@ -57,12 +65,13 @@ impl Header {
     /// # Errors
     /// [`Malformed`] when `buf` is shorter than 6 bytes or `part` is not below `parts`.
     pub fn emit(self, buf: &mut [u8]) -> Result<(), Malformed> {
-        let Header { codec, id, part, parts } = self;
+        let Header { codec, history, id, part, parts } = self;
+        let subtype = if history { WITH_HISTORY } else { SUBTYPE };
         if part >= parts {
             return Err(Malformed::new("block part", buf));
         }
         let [a, b] = id.to_be_bytes();
-        field::emit_header("buffer for a block header", buf, [SUBTYPE, codec, a, b, part, parts])
+        field::emit_header("buffer for a block header", buf, [subtype, codec, a, b, part, parts])
     }
 }
 
@@ -139,7 +148,7 @@ mod tests {
     #[test]
     fn emit() {
         let mut buf = [0xff; 7];
-        Header { codec: 3, id: 0x0102, part: 0, parts: 4 }.emit(&mut buf).unwrap();
+        Header { codec: 3, history: false, id: 0x0102, part: 0, parts: 4 }.emit(&mut buf).unwrap();
         assert_eq!(buf, [0xf0, 3, 1, 2, 0, 4, 0xff]);
     }
 
@@ -154,7 +163,7 @@ mod tests {
             (255, 255, false),
             (255, 0, false),
         ] {
-            let header = Header { codec: 0, id: 0, part, parts };
+            let header = Header { codec: 0, history: false, id: 0, part, parts };
             assert_eq!(header.emit(&mut [0; HEADER_LEN]).is_ok(), ok, "emit {part} of {parts}");
             let bytes = [0xf0, 0, 0, 0, part, parts];
             assert_eq!(Header::parse(&bytes).is_ok(), ok, "parse {part} of {parts}");
@@ -164,7 +173,7 @@ mod tests {
 
     #[test]
     fn truncation() {
-        let header = Header { codec: 1, id: 2, part: 0, parts: 1 };
+        let header = Header { codec: 1, history: false, id: 2, part: 0, parts: 1 };
         let mut bytes = [0; HEADER_LEN];
         header.emit(&mut bytes).unwrap();
         for len in 0..HEADER_LEN {
@@ -226,8 +235,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(codec: u8, id: u16, parts in 1u8.., part: u8, rest in vec(any::<u8>(), 0..9)) {
-            let header = Header { codec, id, part: part % parts, parts };
+        fn round_trip(codec: u8, history: bool, id: u16, parts in 1u8.., part: u8, rest in vec(any::<u8>(), 0..9)) {
+            let header = Header { codec, history, id, part: part % parts, parts };
             let mut bytes = [&[0; HEADER_LEN][..], &rest].concat();
             header.emit(&mut bytes).unwrap();
             prop_assert_eq!(Header::parse(&bytes).unwrap(), (header, &rest[..]));

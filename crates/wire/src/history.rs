@@ -12,7 +12,10 @@
 //! says at which place the receiver keeps its packet, and the packet of which place its headers are coded against; 0 is no place. A
 //! *receipt* says that a unit was delivered and kept.
 
+mod block;
+
 use crate::{Malformed, field};
+pub use block::{BlockHistory, BlockNumber};
 
 /// The private AGGFRAG sub-type of a lone unit, without its low bits.
 pub const LONE: u8 = 0xe0;
@@ -23,7 +26,9 @@ const RIDING: u8 = 0x03;
 /// The payload of a lone unit is coded.
 const CODED: u8 = 0x04;
 /// Places of a context: as many as four bits name beside none.
-pub const PLACES: usize = 15;
+pub const PLACES: usize = PLACES_NUMBER as usize;
+/// The number of the last place.
+const PLACES_NUMBER: u8 = 15;
 /// Sub-type, context and places of a lone unit.
 pub const LONE_HEAD: usize = 3;
 /// Bytes of a receipt.
@@ -58,7 +63,7 @@ impl Place {
 
     /// All of them.
     pub fn all() -> impl Iterator<Item = Place> {
-        (1..=PLACES as u8).map(Place)
+        (1..=PLACES_NUMBER).map(Place)
     }
 }
 
@@ -74,6 +79,16 @@ impl Receipt {
     #[must_use]
     pub const fn new(spi: crate::Spi, number: u64) -> Receipt {
         Receipt(((spi.0 & 3) as u16) << 14 | (number % Receipt::NUMBERS) as u16)
+    }
+
+    /// How many numbers it is ahead of one of the same association; `None` where they are of two.
+    #[must_use]
+    pub const fn distance(self, before: Receipt) -> Option<u64> {
+        let numbers = Receipt::NUMBERS as u16;
+        if self.0 / numbers != before.0 / numbers {
+            return None;
+        }
+        Some((self.0.wrapping_sub(before.0) % numbers) as u64)
     }
 }
 
@@ -211,20 +226,20 @@ impl LoneHead {
 
     /// Bytes that [`LoneHead::emit`] writes.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn head_len(&self) -> usize {
         LONE_HEAD + RECEIPT_LEN * self.receipts.as_slice().len()
     }
 
     /// Writes it at the start of `buf`.
     ///
     /// # Errors
-    /// [`Malformed`] when `buf` is shorter than [`LoneHead::len`], or more receipts are to ride than can.
+    /// [`Malformed`] when `buf` is shorter than [`LoneHead::head_len`], or more receipts are to ride than can.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), Malformed> {
-        let riding = self.receipts.as_slice().len();
-        if riding > RIDING_MAX {
+        let riding = self.receipts.len;
+        if usize::from(riding) > RIDING_MAX {
             return Err(Malformed::new("receipts of a lone unit", buf));
         }
-        let subtype = LONE | riding as u8 | if self.coded { CODED } else { 0 };
+        let subtype = LONE | riding | if self.coded { CODED } else { 0 };
         let number = |place: Option<Place>| place.map_or(0, Place::number);
         let places = number(self.keep) << 4 | number(self.against);
         field::emit_header("buffer for a lone unit", buf, [subtype, self.context, places])?;
@@ -284,7 +299,7 @@ mod tests {
             assert!(Receipts::parse_alone(broken).is_err(), "{broken:?}");
         }
         assert_eq!(subtype(&[0xe8]), Some(Subtype::Receipts));
-        assert_eq!(subtype(&[0xe9]), Some(Subtype::Unknown(0xe9)));
+        assert_eq!(subtype(&[0xea]), Some(Subtype::Unknown(0xea)));
     }
 
     proptest! {
@@ -294,7 +309,7 @@ mod tests {
                       alone in proptest::collection::vec(any::<u16>(), 1..=16), rest: Vec<u8>) {
             let (keep, against) = (Place::new(keep), Place::new(against));
             let head = LoneHead { context, keep, against, coded, receipts: receipts(&riding) };
-            let mut bytes = vec![0; head.len()];
+            let mut bytes = vec![0; head.head_len()];
             head.emit(&mut bytes).unwrap();
             for len in 0..bytes.len() {
                 prop_assert!(LoneHead::parse(&bytes[..len]).is_err());

@@ -14,6 +14,11 @@ const SIZE_CLASSES: (u32, u32) = (10, WINDOW_LOG);
 /// its sizes.
 const CONTEXTS: usize = 32;
 
+/// Levels of [`crate::calibrate::CANDIDATES`].
+const LEVELS: usize = 5;
+/// The magic number of a frame (RFC 8878 section 3.1.1).
+const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
+
 /// The contexts for both directions.
 #[derive(Default)]
 pub(super) struct Zstd {
@@ -21,6 +26,10 @@ pub(super) struct Zstd {
     /// its memory back after a while, and takes it again at the next large one.
     compressors: Shelf<(i8, u32), CCtx<'static>, CONTEXTS>,
     decompressor: Option<DCtx<'static>>,
+    /// By level, for input behind a prefix.
+    behind: Shelf<i8, CCtx<'static>, LEVELS>,
+    /// A frame with its magic number.
+    frame: Vec<u8>,
 }
 
 impl Zstd {
@@ -30,18 +39,50 @@ impl Zstd {
         compressor.compress2(output, input).ok()
     }
 
+    /// Compresses at `level` to one frame, which may repeat what is in `prefix`. The library's call for that takes no parameters: its
+    /// frames have the content's size, and a magic number, which is left out.
+    pub(super) fn compress_behind(
+        &mut self,
+        level: i8,
+        prefix: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Option<usize> {
+        let compressor = self.behind.get(level, CCtx::create);
+        self.frame.resize(MAGIC.len() + output.len(), 0);
+        let len = compressor.compress_using_dict(&mut self.frame[..], input, prefix, level.into()).ok()?;
+        let frame = self.frame.get(..len)?.strip_prefix(&MAGIC)?;
+        output.get_mut(..frame.len())?.copy_from_slice(frame);
+        Some(frame.len())
+    }
+
+    /// Expands whole frames that may repeat what is in `prefix`.
+    pub(super) fn expand_behind(
+        &mut self,
+        prefix: &[u8],
+        input: &[u8],
+        output: &mut [u8],
+    ) -> Result<usize, ExpandError> {
+        let cap = output.len();
+        let decompressor = self.decompressor.get_or_insert_with(decompressor);
+        decompressor.decompress_using_dict(output, input, prefix).map_err(|code| refused(code, cap))
+    }
+
     /// Expands whole frames straight into `output`, which serves as the window: whatever a frame claims
     /// about its window or content, no memory is taken for it.
     pub(super) fn expand(&mut self, input: &[u8], output: &mut [u8]) -> Result<usize, ExpandError> {
         let cap = output.len();
         let decompressor = self.decompressor.get_or_insert_with(decompressor);
-        decompressor.decompress(output, input).map_err(|code| {
-            if is_output_full(code) {
-                ExpandError::TooLong { cap }
-            } else {
-                ExpandError::Malformed { codec: Codec::Zstd }
-            }
-        })
+        decompressor.decompress(output, input).map_err(|code| refused(code, cap))
+    }
+}
+
+/// Why a frame was not expanded into `cap` bytes.
+fn refused(code: usize, cap: usize) -> ExpandError {
+    if is_output_full(code) {
+        ExpandError::TooLong { cap }
+    } else {
+        ExpandError::Malformed { codec: Codec::Zstd }
     }
 }
 

@@ -125,10 +125,11 @@ impl LoneSender {
         };
         self.coded.extend_from_slice(payload_coded.map_or(payload, |(coded, _)| coded));
         referred |= payload_coded.map_or(0, |(_, set)| set);
-        let len = head.len() + self.coded.len();
+        let len = head.head_len() + self.coded.len();
         let invests = keep.is_some() && context.missed < MISSED_MAX;
         let below = below + if invests { terms.invest } else { 0 };
-        let (front, rest) = out.get_mut(..len).filter(|_| len < below)?.split_at_mut_checked(head.len())?;
+        let (front, rest) =
+            out.get_mut(..len).filter(|_| len < below)?.split_at_mut_checked(head.head_len())?;
         head.emit(front).ok()?;
         rest.copy_from_slice(&self.coded);
         self.prepared = Some(Prepared { context: at, keep, referred, headers, payload_at });

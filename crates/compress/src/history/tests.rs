@@ -139,7 +139,7 @@ fn what_was_replaced_is_gone_and_what_was_not_agreed_is_refused() {
     let (first, second) = (Place::new(1), Place::new(2));
     let head = LoneHead { context: 0, keep: first, against: first, coded: false, receipts: Receipts::NONE };
     let unit = |head: &LoneHead| {
-        let mut bytes = vec![0; head.len()];
+        let mut bytes = vec![0; head.head_len()];
         head.emit(&mut bytes).unwrap();
         // Nothing differs, and there is no payload.
         bytes.push(0);

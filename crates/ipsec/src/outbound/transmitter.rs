@@ -115,7 +115,7 @@ impl Transmitter {
         let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         let id = tx.link.association.next_block();
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec, id, part, parts };
+            let header = block::Header { codec, history: false, id, part, parts };
             self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
                 let _ = header.emit(payload);
                 put(payload, block::HEADER_LEN, chunk);
@@ -133,7 +133,8 @@ impl Transmitter {
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Reason> {
         let codec = Coding::NONE.id() | block::PROMPT;
-        let header = block::Header { codec, id: tx.link.association.next_block(), part: 0, parts: 1 };
+        let header =
+            block::Header { codec, history: false, id: tx.link.association.next_block(), part: 0, parts: 1 };
         self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + len, tos, |payload| {
             let _ = header.emit(payload);
             write(payload.get_mut(block::HEADER_LEN..).unwrap_or_default());
