@@ -58,6 +58,8 @@ pub struct Outcome {
     pub after: Option<usize>,
     /// Nanoseconds that took; nothing where there is no clock, or another unit of the block has it already.
     pub took: Option<u64>,
+    /// Bytes of history that it was compressed behind.
+    pub prefix: usize,
 }
 
 /// Decides unit by unit, and learns from the outcome.

@@ -156,6 +156,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
+        prefix: 0,
         ends: EndpointCosts::ALIKE,
     };
     let before = calls();
@@ -174,7 +175,7 @@ fn choosing_allocates_nothing_however_many_flows_come() {
         assert_ne!(method, Method::NONE);
         chooser.learn(
             &unit,
-            &Outcome { method, before: 1_400, of: 1_400, after: Some(700), took: Some(9_000) },
+            &Outcome { method, before: 1_400, of: 1_400, after: Some(700), took: Some(9_000), prefix: 0 },
             now,
         );
     }

@@ -12,6 +12,17 @@ pub struct HistoryTerms {
 impl HistoryTerms {
     /// Nothing is kept.
     pub const NONE: HistoryTerms = HistoryTerms { contexts: 0, epoch: 0 };
+    /// Most streams of blocks, whatever the contexts.
+    pub const STREAMS_MAX: u8 = 32;
     /// Contexts that a node offers: a hub of 40 sites with six flows of telemetry each. A context takes 23 KiB at most.
     pub const CONTEXTS: u16 = 256;
+    /// A receiver keeps one stream of blocks for so many contexts: 32 for [`HistoryTerms::CONTEXTS`], which are 24 MiB at most.
+    const CONTEXTS_A_STREAM: u16 = 8;
+
+    /// Streams of blocks that are kept.
+    #[must_use]
+    pub fn streams(self) -> u8 {
+        let streams = self.contexts.div_ceil(HistoryTerms::CONTEXTS_A_STREAM);
+        u8::try_from(streams).unwrap_or(u8::MAX).min(HistoryTerms::STREAMS_MAX)
+    }
 }

@@ -76,10 +76,8 @@ pub enum SenderOrder {
     Repeat(PeerId, Box<MissingRanges>),
     /// The peer sent a delivery report.
     Delivered(PeerId, ReceivedReport),
-    /// A lone unit of the peer's was kept here; it gets this receipt.
-    Kept(PeerId, Receipt),
-    /// The peer has kept the lone units of these receipts.
-    Receipts(PeerId, Receipts),
+    /// What was kept of a peer's packets, or by it.
+    History(PeerId, HistoryOrder),
     /// Send the peer an empty packet: it hears that this end receives.
     Alive(PeerId),
     /// Send the peer a liveness probe.
@@ -92,6 +90,17 @@ pub enum SenderOrder {
     Header(PeerId, Spi, HeaderChange),
     /// Tell the peer whether its header was taken: where it is, or at this address.
     Acknowledge(PeerId, Acknowledgement, Option<SocketAddr>),
+}
+
+/// What the receiver has to say of history.
+#[derive(Clone, Copy, Debug)]
+pub enum HistoryOrder {
+    /// A lone unit of the peer's was kept here; it gets this receipt.
+    KeptUnit(Receipt),
+    /// The same of a block.
+    KeptBlock(Receipt),
+    /// The peer has kept the units and blocks of these receipts.
+    Receipts(Receipts),
 }
 
 /// A datagram with a header that the key manager has looked at.

@@ -16,6 +16,7 @@
 mod acks;
 mod association;
 mod backlog;
+mod bulk_flows;
 mod compressor;
 mod context;
 mod departure;

@@ -33,6 +33,7 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
+        prefix: 0,
         ends: EndpointCosts::ALIKE,
     };
     let mut now = Time::ZERO;
@@ -47,8 +48,14 @@ pub(super) fn decision() -> impl FnMut(&[u8]) -> bool {
             return false;
         }
         let before = payload.len();
-        let outcome =
-            Outcome { method, before, of: before, after: Some(before / 2), took: Some(before as u64 * 3) };
+        let outcome = Outcome {
+            method,
+            before,
+            of: before,
+            after: Some(before / 2),
+            took: Some(before as u64 * 3),
+            prefix: 0,
+        };
         chooser.learn(&unit, &outcome, now);
         true
     }

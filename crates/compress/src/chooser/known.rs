@@ -184,8 +184,8 @@ fn text(figures: &MethodFigures, len: usize) -> f64 {
 }
 
 /// What a candidate does in a time of its own, whatever the data.
-pub(super) fn due(figures: &MethodFigures, before: usize) -> strait_model::Seconds {
-    figures.compress.of(Bytes(before as u64))
+pub(super) fn due(figures: &MethodFigures, before: usize, prefix: usize) -> strait_model::Seconds {
+    figures.compress.of(Bytes(before as u64)) + figures.behind * prefix as f64
 }
 
 #[cfg(test)]

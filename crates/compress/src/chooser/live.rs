@@ -132,7 +132,7 @@ impl Chooser for LiveChooser {
         let Some(candidate) = nearest(outcome.method) else { return };
         let before = outcome.before;
         let after = outcome.after.unwrap_or(before).min(before);
-        let due = due(&self.calibration.figures()[candidate], before);
+        let due = due(&self.calibration.figures()[candidate], before, outcome.prefix);
         // Another level's time says nothing of this one's.
         let its_own = due.0 > 0.0 && CANDIDATES.get(candidate) == Some(&outcome.method);
         let observed = outcome.took.filter(|_| its_own).map(|nanos| nanos as f64 * 1e-9 / due.0);

@@ -90,6 +90,8 @@ pub struct PathCost {
     pub codecs: CodecSet,
     /// The only method, where not even the level can be chosen.
     pub only: Option<Method>,
+    /// Bytes of history that the unit would be compressed behind.
+    pub prefix: usize,
     /// The costs of both ends, per byte.
     pub ends: EndpointCosts,
 }
@@ -133,6 +135,7 @@ mod tests {
             around: 50,
             codecs: CodecSet::ALL,
             only: None,
+            prefix: 0,
             ends: EndpointCosts {
                 here: PerByteCost { inner: Seconds(1e-9), outer: Seconds(2e-9), crypto: Seconds(3e-9) },
                 there: PeerCosts::ALIKE,

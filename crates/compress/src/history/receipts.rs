@@ -7,6 +7,8 @@ use strait_wire::history::{ALONE_MAX, RIDING_MAX, Receipt, Receipts};
 
 /// How long a receipt waits for a lone unit that it can ride in.
 const RIDE_WITHIN: Duration = Duration::from_millis(200);
+/// The same of a receipt for a block: so that those to come may be compressed behind it, which saves more than the datagram takes.
+const RIDE_WITHIN_BLOCKS: Duration = Duration::from_millis(50);
 /// So many units at most are kept until receipts leave alone, where none rides: a datagram with receipts is about as long as what one
 /// unit saves.
 const UNITS_MAX: u32 = 32;
@@ -21,11 +23,14 @@ pub struct ReceiptQueue {
     units: u32,
     /// So many are to be kept until receipts leave alone.
     patience: u32,
+    /// Whether one of those owed is for a block.
+    block: bool,
 }
 
 impl ReceiptQueue {
-    /// A unit was kept.
-    pub fn note_kept(&mut self, receipt: Receipt, now: Time) {
+    /// A unit was kept, or a block.
+    pub fn note_kept(&mut self, receipt: Receipt, block: bool, now: Time) {
+        self.block |= block;
         if self.owed.is_empty() {
             self.since = now;
         }
@@ -45,16 +50,19 @@ impl ReceiptQueue {
         let _ = self.owed.take_newest(RIDING_MAX);
         self.since = now;
         (self.units, self.patience) = (0, 0);
+        self.block &= !self.owed.is_empty();
     }
 
     /// Takes what is to leave alone now, if anything is: first after one unit, then after twice as many each time.
     #[must_use]
     pub fn take_alone(&mut self, now: Time) -> Option<Receipts> {
-        let due = !self.owed.is_empty()
-            && self.units >= self.patience.max(1)
-            && now.since(self.since) >= RIDE_WITHIN;
+        let within = if self.block { RIDE_WITHIN_BLOCKS } else { RIDE_WITHIN };
+        let enough = self.block || self.units >= self.patience.max(1);
+        let due = !self.owed.is_empty() && enough && now.since(self.since) >= within;
         due.then(|| {
-            self.patience = (2 * self.patience.max(1)).min(UNITS_MAX);
+            if !core::mem::take(&mut self.block) {
+                self.patience = (2 * self.patience.max(1)).min(UNITS_MAX);
+            }
             self.units = 0;
             self.owed.take_newest(ALONE_MAX)
         })

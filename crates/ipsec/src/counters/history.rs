@@ -1,4 +1,4 @@
-//! Counters of history for packets that leave alone.
+//! Counters of history: of packets that leave alone, and of blocks.
 
 use super::Tally;
 
@@ -13,6 +13,14 @@ pub struct HistoryCounters {
     pub out_after: Tally,
     /// Packets received that were coded so.
     pub in_units: Tally,
+    /// Blocks sent compressed behind earlier ones.
+    pub out_blocks: Tally,
+    /// Some of these were compressed both ways to see what history gives: bytes without it.
+    pub compared_alone: Tally,
+    /// Bytes of the same blocks behind earlier ones, as they were sent.
+    pub compared_behind: Tally,
+    /// Blocks received that were compressed behind earlier ones.
+    pub in_blocks: Tally,
     /// Datagrams sent with nothing but receipts.
     pub receipts_out: Tally,
     /// Bytes on the wire that these took.

@@ -3,9 +3,11 @@
 use core::ops::Range;
 
 use strait_clock::{Stopwatch, Time};
+use strait_compress::history::HistoryBuffers;
 use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding, Gauge, Ipcomp};
 use strait_model::{Bytes, Cost};
 use strait_scheduler::AlgorithmIndex;
+use strait_wire::history::BlockHistory;
 use strait_wire::{Esn, Protocol, Spi};
 
 use super::{Inlet, Origin};
@@ -63,6 +65,9 @@ pub struct ExpandUnit {
     /// What its datagrams pay for.
     pub(super) pays: u64,
     expanded: Box<[u8]>,
+    /// What it says of history, with the number of the datagram that made it whole.
+    pub(super) history: Option<(BlockHistory, Esn)>,
+    pub(super) buffers: HistoryBuffers,
     done: Result<usize, BlockError>,
 }
 
@@ -89,6 +94,8 @@ impl PoolWork for ExpandUnit {
             packets_max: 0,
             pays: 0,
             expanded: vec![0; BLOCK_MAX].into_boxed_slice(),
+            history: None,
+            buffers: HistoryBuffers::default(),
             done: Ok(0),
         }
     }
@@ -102,7 +109,8 @@ impl PoolWork for ExpandUnit {
         let room = self.cap.min(self.expanded.len());
         let into = self.expanded.get_mut(..room)?;
         let (coding, most, input, blocks) = (self.coding, self.packets_max, &self.input, &mut tools.blocks);
-        let (done, took) = tools.stopwatch.time(|| blocks.expand(coding, most, input, into));
+        let history = self.history.is_some().then_some(&mut self.buffers);
+        let (done, took) = tools.stopwatch.time(|| expand(blocks, (coding, most), input, into, history));
         self.done = done;
         took
     }
@@ -110,7 +118,8 @@ impl PoolWork for ExpandUnit {
 
 impl ExpandUnit {
     fn of_block(&mut self, origin: Origin, block: CompressedBlock<'_>) {
-        let CompressedBlock { coding, bytes, cap, packets_max, pays } = block;
+        let CompressedBlock { coding, bytes, cap, packets_max, pays, history } = block;
+        self.history = history;
         (self.peer, self.sa, self.coding, self.cap) = (origin.peer, origin.sa, coding, cap);
         (self.packets_max, self.pays) = (packets_max, pays);
         self.payloads.clear();
@@ -168,6 +177,8 @@ pub(super) struct CompressedBlock<'a> {
     pub(super) packets_max: usize,
     /// What its datagrams pay for, in nanoseconds of work.
     pub(super) pays: u64,
+    /// What it says of history, with the number of the datagram that made it whole.
+    pub(super) history: Option<(BlockHistory, Esn)>,
 }
 
 /// Who expands: the calling thread, and workers beside it where there are any.
@@ -188,12 +199,15 @@ pub(super) struct ExpandScratch {
     pub(super) ipcomp: Ipcomp,
     /// What was expanded last.
     pub(super) expanded: Box<[u8]>,
+    /// What the next block is behind, and what of the last may be kept.
+    pub(super) buffers: HistoryBuffers,
 }
 
 impl BlockExpander {
     pub(super) fn new(gauge: Gauge) -> BlockExpander {
         let expanded = vec![0; BLOCK_MAX].into_boxed_slice();
-        let scratch = ExpandScratch { blocks: Blocks::new(), ipcomp: Ipcomp::new(), expanded };
+        let (blocks, ipcomp, buffers) = (Blocks::new(), Ipcomp::new(), HistoryBuffers::default());
+        let scratch = ExpandScratch { blocks, ipcomp, expanded, buffers };
         BlockExpander { pool: None, in_use: 0, gauge, scratch }
     }
 
@@ -221,10 +235,12 @@ impl BlockExpander {
 
     /// Expands a block now, into the scratch buffer; says how many bytes it became.
     pub(super) fn expand(&mut self, block: CompressedBlock<'_>, now: Time) -> Result<usize, Reason> {
-        let CompressedBlock { coding, bytes, cap, packets_max, .. } = block;
-        let ExpandScratch { blocks, expanded, .. } = &mut self.scratch;
+        let CompressedBlock { coding, bytes, cap, packets_max, history, .. } = block;
+        let ExpandScratch { blocks, expanded, buffers, .. } = &mut self.scratch;
         let into = expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-        let done = self.gauge.time(coding.codec, now, || blocks.expand(coding, packets_max, bytes, into));
+        let history = history.map(|_| buffers);
+        let expand = || expand(blocks, (coding, packets_max), bytes, into, history);
+        let done = self.gauge.time(coding.codec, now, expand);
         done.map_err(|error| not_expanded(error, packets_max))
     }
 
@@ -238,6 +254,9 @@ impl BlockExpander {
     ) {
         let Some(pool) = &mut self.pool else { return };
         let mut job = pool.idle_or_surplus();
+        if block.history.is_some() {
+            core::mem::swap(&mut job.work.buffers.prefix, &mut self.scratch.buffers.prefix);
+        }
         job.work.of_block(origin, block);
         self.in_use += 1;
         let hand_over = |worker, job| inlet.hand_over(worker, job);
@@ -282,6 +301,20 @@ impl BlockExpander {
             self.in_use -= 1;
             pool.put_back(job);
         }
+    }
+}
+
+/// Expands a block, behind others where it has a history.
+fn expand(
+    blocks: &mut Blocks,
+    (coding, most): (Coding, usize),
+    bytes: &[u8],
+    into: &mut [u8],
+    history: Option<&mut HistoryBuffers>,
+) -> Result<usize, BlockError> {
+    match history {
+        None => blocks.expand(coding, most, bytes, into),
+        Some(buffers) => blocks.expand_behind(coding, most, bytes, into, buffers),
     }
 }
 

@@ -1,21 +1,48 @@
 //! Packets that came alone, coded against earlier ones of the peer.
 
-use strait_compress::history::{HistoryError, LoneDecoded, LoneReceiver, UnitNumber};
-use strait_wire::history::{LoneHead, Receipt, Receipts};
+use strait_compress::history::{BulkReceiver, HistoryError, LoneDecoded, LoneReceiver, UnitNumber};
+use strait_wire::Esn;
+use strait_wire::history::{BlockHistory, LoneHead, Receipt, Receipts};
 
 use super::payload::{OpenedPayload, Unpacker};
 use super::{Inlet, Origin, work};
-use crate::orders::SenderOrder;
-use crate::{HistoryTerms, Reason};
+use crate::orders::{HistoryOrder, SenderOrder};
+use crate::{HistoryTerms, PeerId, Reason};
 
 /// What is kept of a peer's packets.
 #[derive(Debug, Default)]
 pub(super) struct PeerHistory {
     receiver: Option<Box<LoneReceiver>>,
+    blocks: Option<Box<BulkReceiver>>,
     /// How many contexts it has.
     contexts: u16,
     /// Associations on which lone units came, in the order of their first.
     associations: u32,
+}
+
+impl PeerHistory {
+    /// What is kept where other terms were agreed is forgotten: its sender does not count on it any more.
+    fn agree(&mut self, terms: HistoryTerms) {
+        if self.contexts != terms.contexts {
+            (self.receiver, self.blocks) = (None, None);
+            self.contexts = terms.contexts;
+        }
+    }
+
+    /// Puts what a block was compressed behind into `prefix`.
+    pub(super) fn prefix(
+        &mut self,
+        terms: HistoryTerms,
+        said: &BlockHistory,
+        prefix: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
+        if terms.contexts == 0 {
+            return Err(Reason::UnknownPayload);
+        }
+        self.agree(terms);
+        let blocks = self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams())));
+        blocks.prefix(said, prefix).map_err(reason)
+    }
 }
 
 /// History on one association.
@@ -47,10 +74,7 @@ impl<I: Inlet> Unpacker<'_, I> {
             history.associations += 1;
             *association = history.associations;
         }
-        if history.contexts != terms.contexts {
-            history.receiver = None;
-            history.contexts = terms.contexts;
-        }
+        history.agree(*terms);
         let contexts = history.contexts;
         let receiver = history.receiver.get_or_insert_with(|| Box::new(LoneReceiver::new(contexts)));
         let number = UnitNumber { association: *association, number: opened.esn.0 };
@@ -59,13 +83,26 @@ impl<I: Inlet> Unpacker<'_, I> {
             receiver.decode(opened.payload(), number, expanded).map_err(reason)?;
         self.inbox.counters.history.in_units.add(1);
         if kept {
-            self.inlet.order(SenderOrder::Kept(origin.peer, Receipt::new(self.inbox.spi, number.number)));
+            let receipt = Receipt::new(self.inbox.spi, number.number);
+            self.inlet.order(SenderOrder::History(origin.peer, HistoryOrder::KeptUnit(receipt)));
         }
         let pays = work::pays(opened.range.len(), 1);
         self.working.limit((work::cost(1, len), pays), origin.peer, self.peers)?;
         let result = self.host.packet(origin, &self.inbox.counters, expanded, 0..len, self.inlet);
         self.host.finish(expanded, self.inlet);
         result
+    }
+
+    /// Keeps the payloads of a block that was delivered, if it says so; the datagram with this number made it whole.
+    pub(super) fn keep(&mut self, peer: PeerId, (said, esn): (BlockHistory, Esn), kept: &mut Vec<u8>) {
+        if said.behind.is_some() {
+            self.inbox.counters.history.in_blocks.add(1);
+        }
+        let blocks = self.peers.get_mut(&peer).and_then(|memory| memory.history.blocks.as_mut());
+        if blocks.is_some_and(|blocks| blocks.keep(&said, kept)) {
+            let receipt = Receipt::new(self.inbox.spi, esn.0);
+            self.inlet.order(SenderOrder::History(peer, HistoryOrder::KeptBlock(receipt)));
+        }
     }
 
     /// Receipts that ride in a lone unit; the unit itself is taken apart in its turn.
@@ -85,7 +122,7 @@ impl<I: Inlet> Unpacker<'_, I> {
             return Err(Reason::UnknownPayload);
         }
         if !receipts.is_empty() {
-            self.inlet.order(SenderOrder::Receipts(origin.peer, receipts));
+            self.inlet.order(SenderOrder::History(origin.peer, HistoryOrder::Receipts(receipts)));
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use strait_compress::{Codec, Coding, Ipcomp, IpcompAlgorithm};
 use strait_wire::aggfrag::{self, Subtype};
+use strait_wire::history::BlockHistory;
 use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 
 use super::assembly::{BlockMemory, PartArrival, WholeBlock};
@@ -117,7 +118,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         let coding = Coding::from_id(header.codec & !(block::PADDED | prompt)).ok_or(Reason::UnknownCodec)?;
         let cap = cap(self.inbox.payloads, coding, padded)?;
         let (mut origin, mut bytes) = (opened.origin, part);
-        let Inbox { counters, assembly, .. } = &mut *self.inbox;
+        let Inbox { assembly, .. } = &mut *self.inbox;
         if header.parts > 1 {
             let arrival = PartArrival { esn: opened.esn, ecn: origin.tos.ecn(), now: origin.now };
             let mut lost = 0;
@@ -131,7 +132,18 @@ impl<I: Inlet> Unpacker<'_, I> {
             bytes = block::without_padding(bytes).map_err(|_| Reason::MalformedBlock)?;
         }
         let packets_max = self.working.packets_max(pays, self.peers.len());
-        let block = CompressedBlock { coding, bytes, cap, packets_max, pays };
+        let mut history = None;
+        if header.history {
+            let (said, rest) = BlockHistory::parse(bytes).map_err(|_| Reason::MalformedBlock)?;
+            let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
+            memory.history.prefix(
+                self.inbox.history.terms,
+                &said,
+                &mut self.expander.scratch.buffers.prefix,
+            )?;
+            (bytes, history) = (rest, Some((said, opened.esn)));
+        }
+        let block = CompressedBlock { coding, bytes, cap, packets_max, pays, history };
         if self.expander.has_workers() {
             let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
             self.expander.submit(&mut memory.under_way, origin, block, self.inlet);
@@ -143,7 +155,13 @@ impl<I: Inlet> Unpacker<'_, I> {
         let packets = expanded.get(..len).unwrap_or_default();
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
-        self.host.packets(origin, counters, expanded, len, self.inlet)
+        let delivered = self.host.packets(origin, &self.inbox.counters, expanded, len, self.inlet);
+        if let Some(history) = history {
+            let mut kept = core::mem::take(&mut self.expander.scratch.buffers.kept);
+            self.keep(origin.peer, history, &mut kept);
+            self.expander.scratch.buffers.kept = kept;
+        }
+        delivered
     }
 
     /// Delivers a unit that is done and whose turn it is.
@@ -168,7 +186,11 @@ impl<I: Inlet> Unpacker<'_, I> {
         let packets = bytes.get(..len).unwrap_or_default();
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
-        self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet)
+        let delivered = self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet);
+        if let Some(history) = job.work.history.take() {
+            self.keep(origin.peer, history, &mut job.work.buffers.kept);
+        }
+        delivered
     }
 
     /// Payloads that waited behind a block.

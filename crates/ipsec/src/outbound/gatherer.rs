@@ -75,6 +75,9 @@ impl Gatherer {
         waiting.hash = hash_of(&waiting.flow, self.seed);
         if waiting.group.policy.mix == Mix::Flow {
             waiting.group.flow = waiting.hash;
+        } else if tx.link.is_bulk(&waiting, packet.total_len(), tx.now) {
+            // Its blocks have a history of their own.
+            waiting.group.flow = waiting.hash;
         }
         let window = self.queueing.window as u64;
         tx.link.spec.counters.queue.window.store(window, Ordering::Relaxed);

@@ -54,14 +54,9 @@ impl Outbound {
             Order::Delivered(peer, report) => {
                 self.pace(peer, outlet, |stages, link| stages.take_report(link, &report, now));
             }
-            Order::Kept(peer, receipt) => {
-                self.send_to(peer, now, outlet, |sender, tx| sender.kept(tx, receipt))
+            Order::History(peer, order) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.obey_history(tx, order));
             }
-            Order::Receipts(peer, receipts) => self.change(peer, |_, link| {
-                if let (Some(history), Some(sa)) = (&mut link.history, &link.association.sa) {
-                    history.acknowledged(&receipts, sa);
-                }
-            }),
             Order::AskAgain(peer, missing) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
             }

@@ -1,11 +1,13 @@
 //! History of one peer, as the sender has it: what the peer has kept, and receipts for what was kept here.
 
 use strait_clock::Time;
-use strait_compress::history::{LoneSender, ReceiptQueue, UnitNumber};
+use strait_compress::history::{BulkSender, LoneSender, ReceiptQueue, StreamKey, UnitNumber};
 use strait_scheduler::Budget;
 use strait_wire::history::{Receipt, Receipts};
 
-use crate::{HistoryTerms, OutboundSa};
+use super::bulk_flows::BulkFlows;
+use super::group::Group;
+use crate::{HistoryTerms, OutboundSa, Padding};
 
 /// Packets a second that are tried, and so many at once. A try takes some 10 microseconds with the payload, so they take 2 % of a processor
 /// at most; 2,000 packets a second are 40 telephones, or more than 1 Mbit/s of the shortest packets.
@@ -19,6 +21,10 @@ pub(super) const PACKET_MAX: usize = 700;
 #[derive(Debug)]
 pub(crate) struct LinkHistory {
     pub(super) sender: LoneSender,
+    /// Blocks of one flow.
+    pub(super) bulk: BulkSender,
+    /// Which flows get blocks of their own.
+    pub(super) flows: BulkFlows,
     /// What is owed for packets from the peer.
     pub(super) owed: ReceiptQueue,
     /// The association in use, counted from 1.
@@ -35,6 +41,8 @@ impl LinkHistory {
     fn new(terms: HistoryTerms) -> LinkHistory {
         LinkHistory {
             sender: LoneSender::new(terms.contexts),
+            bulk: BulkSender::new(terms.streams()),
+            flows: BulkFlows::default(),
             owed: ReceiptQueue::default(),
             association: 0,
             terms,
@@ -54,9 +62,11 @@ impl LinkHistory {
         let history = history.get_or_insert_with(|| Box::new(LinkHistory::new(terms)));
         if history.terms == terms {
             history.sender.new_association();
+            history.bulk.new_association();
         } else {
             history.terms = terms;
             history.sender.clear(terms.contexts);
+            history.bulk.clear(terms.streams());
             history.owed.clear();
         }
         history.association += 1;
@@ -80,11 +90,23 @@ impl LinkHistory {
     pub(super) fn acknowledged(&mut self, receipts: &Receipts, sa: &OutboundSa) {
         let newest = self.newest(sa);
         for receipt in receipts.as_slice() {
-            self.sender.acknowledged(*receipt, newest);
+            if !self.bulk.acknowledged(*receipt, newest) {
+                self.sender.acknowledged(*receipt, newest);
+            }
         }
     }
 
-    fn newest(&self, sa: &OutboundSa) -> UnitNumber {
+    pub(super) fn newest(&self, sa: &OutboundSa) -> UnitNumber {
         UnitNumber { association: self.association, number: sa.numbers.last().0 }
     }
+}
+
+/// Whose history blocks of this group have, if they have one: those of one flow that may be compressed, and whose lengths need not tell
+/// less.
+pub(super) fn stream_of(group: &Group) -> Option<StreamKey> {
+    let plain = group.policy.padding == Padding::None && !group.policy.pause;
+    if group.flow == 0 || group.history.is_none() || !group.compresses() || !plain {
+        return None;
+    }
+    Some(StreamKey { flow: group.flow, domain: group.domain?.0, edition: group.edition })
 }

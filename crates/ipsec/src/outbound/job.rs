@@ -2,9 +2,11 @@
 
 use strait_clock::Stopwatch;
 use strait_compress::calibrate::nearest;
+use strait_compress::history::{BlockPlan, HistoryBuffers};
 use strait_compress::{Blocks, Codec, Ipcomp, IpcompAlgorithm, Made, Method, Outcome};
 use strait_scheduler as scheduler;
 use strait_wire::block;
+use strait_wire::history::BlockHistory;
 
 use super::group::Group;
 use super::plain::Plain;
@@ -17,6 +19,8 @@ use crate::{Padding, PeerId};
 pub struct CompressTools {
     pub(super) blocks: Blocks,
     ipcomp: Ipcomp,
+    /// Room for a block without history, where both are tried.
+    alone: Vec<u8>,
     stopwatch: Stopwatch,
 }
 
@@ -24,7 +28,7 @@ impl CompressTools {
     /// Without any context of a codec yet; `stopwatch` tells how long compressing takes.
     #[must_use]
     pub fn new(stopwatch: Stopwatch) -> CompressTools {
-        CompressTools { blocks: Blocks::new(), ipcomp: Ipcomp::new(), stopwatch }
+        CompressTools { blocks: Blocks::new(), ipcomp: Ipcomp::new(), alone: Vec::new(), stopwatch }
     }
 
     /// Compresses a payload as IPComp does, and says how long that took.
@@ -48,6 +52,8 @@ pub struct CompressUnit {
     pub(super) plain: Plain,
     /// Room for what they become.
     pub(super) output: Box<[u8]>,
+    /// What they are compressed behind, and what others may be.
+    pub(super) history: HistoryBuffers,
     pub(super) task: Task,
     /// How the compressing went; nothing where there was nothing to compress.
     pub(super) outcome: Option<Outcome>,
@@ -55,6 +61,8 @@ pub struct CompressUnit {
     made: Option<Made>,
     /// How long the block is with its padding.
     padded: usize,
+    /// How long it would be without history and how long it is, where both were tried.
+    pub(super) compared: Option<(usize, usize)>,
 }
 
 /// What is to be done with the packets, and for which peer.
@@ -70,13 +78,17 @@ pub(super) struct Task {
     pub(super) below: usize,
     /// Bytes of a block in one datagram.
     pub(super) room: usize,
+    /// What the block is compressed behind, if it has a history.
+    pub(super) plan: Option<BlockPlan>,
+    /// Whether it is compressed without that as well.
+    pub(super) compare: bool,
 }
 
 impl Task {
     /// Nothing to compress.
     pub(super) const fn plain(to: PeerId) -> Task {
         let (group, method) = (Group::plain(0, 0), Method::NONE);
-        Task { to, group, method, headers: false, below: 0, room: 0 }
+        Task { to, group, method, headers: false, below: 0, room: 0, plan: None, compare: false }
     }
 }
 
@@ -91,6 +103,7 @@ impl CompressUnit {
     /// Other work from now on, with the packets that are here.
     pub(super) const fn assign(&mut self, task: Task) {
         (self.task, self.outcome, self.made, self.padded) = (task, None, None, 0);
+        self.compared = None;
     }
 
     /// Whether there is anything to compress.
@@ -101,6 +114,12 @@ impl CompressUnit {
     /// The packets as a block with its padding, if they became one.
     pub(super) fn block(&self) -> Option<(Made, &[u8])> {
         Some((self.made?, self.output.get(..self.padded)?))
+    }
+
+    /// Writes what the block says of history in front of it.
+    pub(super) fn write_history(&mut self, history: &BlockHistory) {
+        // It has the length that was left for it.
+        let _ = history.emit(&mut self.output);
     }
 
     /// The packets leave as they are.
@@ -121,16 +140,33 @@ impl CompressUnit {
 
     /// Compresses the packets into a block that is small enough with its padding.
     fn make(&mut self, blocks: &mut Blocks) -> Option<Made> {
-        let Task { group, method, headers, below, room, .. } = self.task;
+        let Task { group, method, headers, below, room, plan, .. } = self.task;
         let padding = group.policy.padding;
         let plain = self.plain.bytes();
         let output = self.output.get_mut(..padding.most(plain.len(), below, room))?;
+        if let Some(plan) = plan {
+            let head = plan.head_len();
+            let output = output.get_mut(head..)?;
+            let made = blocks.make_behind(method, headers, plain, output, &mut self.history)?;
+            self.padded = head + made.len;
+            return Some(made);
+        }
         let made = blocks.make(method, headers, plain, output)?;
         self.padded = padding.padded(plain.len(), made.len, room)?;
         if padding != Padding::None {
             block::pad(self.output.get_mut(..self.padded)?, made.len).ok()?;
         }
         Some(made)
+    }
+
+    /// Compresses some of the blocks that are behind others without these as well, so that what history gives is measured.
+    fn compare(&mut self, tools: &mut CompressTools) {
+        let Task { method, headers, compare, .. } = self.task;
+        let Some(made) = self.made.filter(|_| compare && !self.history.prefix.is_empty()) else { return };
+        let plain = self.plain.bytes();
+        tools.alone.resize(plain.len(), 0);
+        let alone = tools.blocks.make(method, headers, plain, &mut tools.alone);
+        self.compared = Some((alone.map_or(plain.len(), |alone| alone.len), made.len));
     }
 }
 
@@ -140,7 +176,16 @@ impl PoolWork for CompressUnit {
     fn empty() -> CompressUnit {
         let output = vec![0; BLOCK_MAX].into_boxed_slice();
         let (plain, task) = (Plain::new(), Task::plain(PeerId(0)));
-        CompressUnit { plain, output, task, outcome: None, made: None, padded: 0 }
+        CompressUnit {
+            plain,
+            output,
+            history: HistoryBuffers::default(),
+            task,
+            outcome: None,
+            made: None,
+            padded: 0,
+            compared: None,
+        }
     }
 
     fn size(&self) -> Option<(scheduler::AlgorithmIndex, usize)> {
@@ -155,8 +200,10 @@ impl PoolWork for CompressUnit {
         let (method, before, blocks) = (self.task.method, self.plain.len(), &mut tools.blocks);
         let (made, took) = tools.stopwatch.time(|| self.make(blocks));
         self.made = made;
+        self.compare(tools);
         let after = made.map(|made| made.len);
-        self.outcome = Some(Outcome { method, before, of: before, after, took });
+        let prefix = if self.task.plan.is_some() { self.history.prefix.len() } else { 0 };
+        self.outcome = Some(Outcome { method, before, of: before, after, took, prefix });
         took
     }
 }

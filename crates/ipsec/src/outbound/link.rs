@@ -10,7 +10,8 @@ use strait_wire::{Esn, esp};
 
 use super::association::Association;
 use super::backlog::Backlog;
-use super::history::LinkHistory;
+use super::group::Group;
+use super::history::{LinkHistory, stream_of};
 use super::inner_mtu;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
@@ -20,6 +21,7 @@ use super::ratio_estimate::RatioEstimate;
 use super::repair::{LOSSY, OutboundRepair};
 use super::reporting::Reporting;
 use super::unit_size::UnitSize;
+use super::waiting::Waiting;
 use crate::{PeerSpec, RepairState, RepairTerms};
 
 /// What was sealed so far, to be compared with what it was before.
@@ -168,8 +170,22 @@ impl Link {
             around: whole.saturating_sub(room),
             codecs: self.association.codecs(),
             only: self.association.only(),
+            prefix: 0,
             ends: self.ends,
         }
+    }
+
+    /// Whether a packet that waits is of a flow that sends so much that it gets blocks of its own.
+    pub(super) fn is_bulk(&mut self, waiting: &Waiting, len: usize, now: Time) -> bool {
+        let group = Group { flow: waiting.hash, ..waiting.group };
+        let history = self.history.as_mut().filter(|_| stream_of(&group).is_some());
+        history.is_some_and(|history| history.flows.note(waiting.hash, len, now))
+    }
+
+    /// Bytes that a block of this group would be compressed behind.
+    pub(super) fn prefix_len(&self, group: &Group) -> usize {
+        let history = self.history.as_ref().zip(stream_of(group));
+        history.map_or(0, |(history, key)| history.bulk.prefix_len(key))
     }
 
     /// Counts inner packets that were sealed.

@@ -2,6 +2,7 @@
 
 mod bundle;
 mod headers;
+mod history;
 mod lone;
 mod probes;
 mod repeat;
@@ -76,8 +77,17 @@ impl Transmitter {
         // The association may be another than when the unit was gathered.
         let (association, padding) = (&tx.link.association, work.task.group.policy.padding);
         let expands = |made: &Made| association.expands(made.coding, len) && association.pads(padding);
-        let block = work.block().filter(|(made, _)| expands(made));
-        let Some((made, bytes)) = block else { return self.send_packets(tx, compressor, work) };
+        let Some((made, _)) = work.block().filter(|(made, _)| expands(made)) else {
+            return self.send_packets(tx, compressor, work);
+        };
+        let history = match work.task.plan {
+            None => None,
+            Some(plan) => match tx.link.commit(&plan, work, tx.now) {
+                None => return self.send_packets(tx, compressor, work),
+                history => history,
+            },
+        };
+        let Some((_, bytes)) = work.block() else { return Ok(()) };
         let group = &work.task.group;
         if packets == 1
             && padding == Padding::None
@@ -92,7 +102,12 @@ impl Transmitter {
         }
         let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
         let codec = codec | prompt(tx, bytes.len(), work.plain.bytes());
-        self.send_block(tx, codec, bytes, tos).map_err(|reason| Lost { reason, packets })?;
+        let first = tx.link.next_number();
+        self.send_block(tx, (codec, history.is_some()), bytes, tos)
+            .map_err(|reason| Lost { reason, packets })?;
+        if let Some(history) = history {
+            tx.link.sent_block(&history, first, work, tx.now);
+        }
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
         counters.out_headers.add((len - made.coded) as u64);
@@ -106,7 +121,7 @@ impl Transmitter {
     fn send_block(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
-        codec: u8,
+        (codec, history): (u8, bool),
         bytes: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
@@ -115,7 +130,7 @@ impl Transmitter {
         let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         let id = tx.link.association.next_block();
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec, history: false, id, part, parts };
+            let header = block::Header { codec, history, id, part, parts };
             self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
                 let _ = header.emit(payload);
                 put(payload, block::HEADER_LEN, chunk);

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod aggregation;
+mod block_history;
 mod bundles_and_blocks;
 
 mod error_correction;

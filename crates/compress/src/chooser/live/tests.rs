@@ -63,9 +63,13 @@ impl World {
             small + (large - small) * ((len as f64 / 1_400.0).ln() / (16_384_f64 / 1_400.0).ln());
         let after = (len as f64 / (compressibility * data.compressibility).exp()) as usize;
         let after = Some(after).filter(|after| *after < len);
-        let took = Some((due(&figures, len).0 * data.slowness * 1e9) as u64);
+        let took = Some((due(&figures, len, 0).0 * data.slowness * 1e9) as u64);
         self.pass(after.unwrap_or(len));
-        self.chooser.learn(&unit, &Outcome { method, before: len, of: len, after, took }, self.now);
+        self.chooser.learn(
+            &unit,
+            &Outcome { method, before: len, of: len, after, took, prefix: 0 },
+            self.now,
+        );
         method
     }
 
@@ -98,6 +102,7 @@ fn path_cost(megabits: Option<f64>) -> PathCost {
         around: 60,
         codecs: CodecSet::ALL,
         only: None,
+        prefix: 0,
         ends: EndpointCosts::ALIKE,
     }
 }
@@ -347,6 +352,7 @@ fn the_time_of_a_level_that_a_rule_names_is_not_the_machines_load() {
             of: 65_000,
             after: Some(20_000),
             took: Some(40_000_000),
+            prefix: 0,
         };
         world.chooser.learn(&unit, &outcome, world.now);
     }
@@ -448,8 +454,14 @@ fn malformed_input_never_panics() {
             world.now += HOLDS;
             world.chooser.choose(&unit, len, &world.path_cost, world.now);
             for after in [None, Some(0), Some(usize::MAX)] {
-                let outcome =
-                    Outcome { method: Method::LZ4, before: len, of: len, after, took: Some(u64::MAX) };
+                let outcome = Outcome {
+                    method: Method::LZ4,
+                    before: len,
+                    of: len,
+                    after,
+                    took: Some(u64::MAX),
+                    prefix: 0,
+                };
                 world.chooser.learn(&unit, &outcome, world.now);
             }
             world.chooser.decisions(Time::MAX);

@@ -93,7 +93,9 @@ impl<'a> Scales<'a> {
 
     fn compressed(&self, candidate: usize, expected: &Expected) -> Stages {
         let inner = self.inner();
-        let compress = expected.compress.times(self.load).of(inner);
+        let behind = self.calibration.figures()[candidate].behind * self.path_cost.prefix as f64;
+        let behind = behind * (self.known.slowness(candidate) * self.load);
+        let compress = expected.compress.times(self.load).of(inner) + behind;
         let payload = expected.ratio.shrink(inner);
         if payload >= inner {
             return Stages { compress, ..self.path_cost.stages(inner, inner) };

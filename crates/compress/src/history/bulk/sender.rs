@@ -119,6 +119,16 @@ impl BulkSender {
         Some(BlockPlan { stream: u8::try_from(at).ok()?, turn: stream.turn, behind })
     }
 
+    /// Bytes that a block of this flow would be compressed behind now.
+    #[must_use]
+    pub fn prefix_len(&self, key: StreamKey) -> usize {
+        let stream = self.streams.iter().find(|stream| stream.key == key);
+        let blocks = stream.and_then(|stream| Some((stream, stream.behind()?)));
+        blocks.map_or(0, |(stream, behind)| {
+            named(behind).filter_map(|number| stream.get(number)).map(|block| block.len).sum()
+        })
+    }
+
     /// What a block that leaves now says of history: as which block of its stream the receiver is to keep its `len` bytes of payloads, if
     /// it is to. `None` where something that it was compressed behind does not count any more, so that it must not leave.
     pub fn commit(&mut self, plan: &BlockPlan, len: usize, now: Time) -> Option<BlockHistory> {

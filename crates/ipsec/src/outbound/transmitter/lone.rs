@@ -8,6 +8,7 @@ use strait_wire::{Protocol, Tos};
 use super::report::sealed;
 use super::{Transmitter, needs_mark, put};
 use crate::offload::SuperPacket;
+use crate::orders::HistoryOrder;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::group::Group;
 use crate::outbound::history::{LinkHistory, PACKET_MAX};
@@ -103,10 +104,25 @@ impl Transmitter {
         Some(sent)
     }
 
-    /// A packet of the peer's was kept here: the receipt rides in the next lone unit, or leaves alone when enough wait, within what may go
-    /// back to the peer.
-    pub(in crate::outbound) fn kept(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipt: Receipt) {
-        let Some(receipts) = tx.link.owe(receipt, tx.now) else { return };
+    /// Something of the peer's was kept here: the receipt rides in the next lone unit, or leaves alone when enough wait. Or the peer has
+    /// kept something.
+    pub(in crate::outbound) fn obey_history(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        order: HistoryOrder,
+    ) {
+        let (receipt, block) = match order {
+            HistoryOrder::KeptUnit(receipt) => (receipt, false),
+            HistoryOrder::KeptBlock(receipt) => (receipt, true),
+            HistoryOrder::Receipts(receipts) => return tx.link.take_receipts(&receipts),
+        };
+        if let Some(receipts) = tx.link.owe(receipt, block, tx.now) {
+            self.send_receipts(tx, &receipts);
+        }
+    }
+
+    /// Sends receipts alone, within what may go back to the peer.
+    fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipts: &Receipts) {
         let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
         let bytes = bytes + tx.link.association.outer_len();
         let in_wire = tx.link.spec.counters.in_wire.get();
@@ -130,10 +146,17 @@ impl Transmitter {
 }
 
 impl crate::outbound::link::Link {
-    /// A receipt is owed to the peer; those that are to leave alone now.
-    fn owe(&mut self, receipt: Receipt, now: Time) -> Option<Receipts> {
+    /// A receipt is owed to the peer, for a block or a lone unit; those that are to leave alone now.
+    fn owe(&mut self, receipt: Receipt, block: bool, now: Time) -> Option<Receipts> {
         let history = self.history.as_mut().filter(|_| self.association.can_send())?;
-        history.owed.note_kept(receipt, now);
+        history.owed.note_kept(receipt, block, now);
         history.owed.take_alone(now)
+    }
+
+    /// The peer has kept these.
+    fn take_receipts(&mut self, receipts: &Receipts) {
+        if let (Some(history), Some(sa)) = (&mut self.history, &self.association.sa) {
+            history.acknowledged(receipts, sa);
+        }
     }
 }

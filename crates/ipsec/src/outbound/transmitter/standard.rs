@@ -94,7 +94,7 @@ fn compress<'a>(
 ) -> Option<&'a [u8]> {
     let (after, took) = compressor.pool.tools.ipcomp(agreed.algorithm, payload, output);
     let (method, before) = (agreed.algorithm.into(), payload.len());
-    let outcome = Outcome { method, before, of: before, after, took };
+    let outcome = Outcome { method, before, of: before, after, took, prefix: 0 };
     let (to, allowed) = (task.to, task.group.allowed);
     let (padded, sizes) = (after.unwrap_or(0), Padding::None.sizes(before, before, before));
     let tried = TrialResult { to, allowed, packets: plain.packets(), outcome, padded, sizes };

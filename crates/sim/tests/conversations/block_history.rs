@@ -1,0 +1,140 @@
+//! Blocks of one flow are compressed behind earlier ones that the receiver has acknowledged; whatever the path does, every packet is
+//! delivered once or counted as lost.
+
+use std::sync::Arc;
+
+use strait_compress::history::HistoryScope;
+use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
+use strait_sim::{
+    Conversation, Filler, LinkSettings, LinkSwitch, LossModel, PairSettings, Reordering, SimNetwork,
+    TcpSettings, TcpTransfer,
+};
+
+use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
+
+fn rule(history: Option<HistoryScope>) -> Rule {
+    Rule {
+        history,
+        from: "0.0.0.0/0".parse().unwrap(),
+        to: "0.0.0.0/0".parse().unwrap(),
+        protocol: None,
+        ports: vec![80..=80],
+        domain: Domain(0),
+        allowed: "zstd-3".parse().unwrap(),
+        policy: LeakPolicy::NONE,
+    }
+}
+
+/// Text of which every part is like the others, and none the same.
+fn text(len: usize) -> Arc<[u8]> {
+    let mut random = strait_clock::Random::new(1);
+    let words: Vec<String> = (0..3_000).map(|_| format!("{:x}", random.next_u64() >> 28)).collect();
+    let mut text = String::new();
+    while text.len() < len {
+        let at = (random.unit() * random.unit() * 3_000.0) as usize;
+        text.push_str(words.get(at).map_or("", String::as_str));
+        text.push(' ');
+    }
+    text.into_bytes().into()
+}
+
+fn link(pair: &mut PairSettings, change: impl Fn(&mut LinkSettings)) {
+    pair.a.up = "1500kbit".parse().unwrap();
+    pair.a.queueing = PATIENT;
+    for link in [&mut pair.forth, &mut pair.back] {
+        link.delay = millis(25);
+        change(link);
+    }
+}
+
+/// A transfer for so many seconds; how many bytes arrived.
+fn transfer(network: &mut SimNetwork, span: u64) -> u64 {
+    let mut transfers = [TcpTransfer::carrying([A, B], 80, TcpSettings::default(), text(4 << 20))];
+    TcpTransfer::run(&mut transfers, network, (seconds(span), millis(5)), |_, _, _| {});
+    transfers[0].receiver().received()
+}
+
+/// Text from A to B for so many seconds, with what is done to the network before each.
+fn talk(network: &mut SimNetwork, span: u64, mut before: impl FnMut(&mut SimNetwork, u64)) -> Conversation {
+    let mut talk = Conversation::new(v4(A, B, 80), Filler::Text);
+    for second in 0..span {
+        before(network, second);
+        for _ in 0..100 {
+            let packets: Vec<_> = (0..4).map(|_| talk.next_packet(1_200)).collect();
+            network.send_all(A, &packets);
+            network.run_for(millis(10));
+            talk.note(&network.node_mut(B).take_delivered());
+        }
+    }
+    network.run_for(seconds(3));
+    talk.note(&network.node_mut(B).take_delivered());
+    talk
+}
+
+/// Wire bytes for each 1,000 bytes of text.
+fn cost(history: Option<HistoryScope>) -> u64 {
+    let mut network = joined(3, |pair| {
+        link(pair, |_| {});
+        pair.a.rules = vec![rule(history)];
+    });
+    let arrived = transfer(&mut network, 15);
+    assert!(arrived > 2_000_000, "{arrived}");
+    let counters = network.node(A).peer_counters(B);
+    let blocks = counters.history.out_blocks.get();
+    assert_eq!(blocks > 100, history.is_some(), "{blocks} blocks with a history");
+    assert_eq!(network.node(B).drops(Reason::HistoryGone), 0);
+    (counters.out_wire.get() + counters.in_wire.get()) * 1_000 / arrived
+}
+
+#[test]
+fn text_takes_fewer_bytes_with_history_counted_both_ways() {
+    let _seed = Seed(3);
+    let (without, with) = (cost(None), cost(Some(HistoryScope::Flow)));
+    assert!(with * 100 < without * 92, "{with} with history, {without} without");
+}
+
+#[test]
+fn nothing_wrong_arrives_whatever_the_path_does() {
+    let disturbances: [(&str, fn(&mut LinkSettings)); 3] = [
+        ("loss", |link| link.loss = LossModel::Uniform(0.03)),
+        ("bursts", |link| link.loss = LossModel::bursts(0.03, 5.0)),
+        ("reordering", |link| link.reordering = Some(Reordering { share: 0.05, by: millis(20) })),
+    ];
+    for (name, change) in disturbances {
+        let _seed = Seed(5);
+        let mut network = joined(5, |pair| {
+            link(pair, change);
+            pair.a.rules = vec![rule(Some(HistoryScope::Flow))];
+        });
+        let tally = talk(&mut network, 12, |_, _| {}).tally();
+        assert_eq!(tally.damaged, 0, "{name}");
+        assert!(tally.arrived * 10 > tally.sent * 8, "{name}: {tally:?}");
+        let receiver = network.node(B);
+        let gone = receiver.drops(Reason::HistoryGone);
+        assert_eq!(receiver.drops(Reason::MalformedBlock), 0, "{name}");
+        assert!(gone * 1_000 <= receiver.peer_counters(A).history.in_blocks.get(), "{name}: {gone} blocks");
+    }
+}
+
+#[test]
+fn an_outage_a_rekey_and_a_restart_forget_no_more_than_they_must() {
+    let _seed = Seed(6);
+    let mut network = joined(6, |pair| {
+        link(pair, |_| {});
+        pair.a.rules = vec![rule(Some(HistoryScope::Flow))];
+        pair.a.lifetime.soft = seconds(60);
+    });
+    let tally = talk(&mut network, 80, |network, second| match second {
+        10 => network.link(A, B).switch = LinkSwitch::Down,
+        12 => network.link(A, B).switch = LinkSwitch::Up,
+        20 => network.restart(B).unwrap(),
+        30 => network.restart(A).unwrap(),
+        _ => {}
+    })
+    .tally();
+    assert_eq!((tally.damaged, tally.repeated), (0, 0));
+    assert!(tally.arrived * 2 > tally.sent, "{tally:?}");
+    let receiver = network.node(B);
+    assert_eq!((receiver.drops(Reason::MalformedBlock), receiver.drops(Reason::HistoryGone)), (0, 0));
+    assert!(receiver.peer_counters(A).history.in_blocks.get() > 30, "after the restarts as well");
+}
