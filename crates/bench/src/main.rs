@@ -21,6 +21,7 @@ mod entropy_probe;
 mod error;
 mod files;
 mod flood;
+mod history;
 mod hostile;
 mod idle;
 mod interactive;
@@ -93,6 +94,8 @@ enum Benchmark {
     Random,
     /// Text on shaped links, plain and compressed, each packet alone and aggregated
     Text,
+    /// Text on shaped links with history and without, beside ssh -C
+    History,
     /// Small packets on a thin link, alone and aggregated: how many arrive
     Small,
     /// Acknowledgements of a download on a link that is thin on the way back
@@ -134,6 +137,7 @@ impl Benchmark {
             Benchmark::Latency => "latency",
             Benchmark::Random => "random",
             Benchmark::Text => "text",
+            Benchmark::History => "history",
             Benchmark::Small => "small",
             Benchmark::Acks => "acks",
             Benchmark::Captures => "captures",
@@ -165,6 +169,7 @@ impl Benchmark {
             Benchmark::Latency => latency::run(setting),
             Benchmark::Random => random::run(setting),
             Benchmark::Text => text::run(setting),
+            Benchmark::History => history::run(setting),
             Benchmark::Small => small::run(setting),
             Benchmark::Acks => acks::run(setting),
             Benchmark::Captures => captures::run(setting),

@@ -90,7 +90,7 @@ fn one(
 }
 
 /// Mbit/s of content, from connecting until every byte is known to have arrived.
-fn transfer(stage: &BenchHosts, way: BenchRoute, text: &Text) -> Result<f64, Error> {
+pub(crate) fn transfer(stage: &BenchHosts, way: BenchRoute, text: &Text) -> Result<f64, Error> {
     let content: &Arc<[u8]> = &text.bytes;
     let took = Transfer {
         from: &stage.hosts().a,

@@ -449,7 +449,7 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 6] = [
+    let known: [(&str, &str, &str, OfPeer); 10] = [
         ("peer_history_packets_sent_total", "counter", "Packets sent coded against earlier ones.", |peer| {
             Some(number(peer.history.as_ref()?.coded_packets))
         }),
@@ -465,6 +465,24 @@ fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
             "Packets received coded against earlier ones.",
             |peer| Some(number(peer.history.as_ref()?.received_packets)),
         ),
+        ("peer_history_blocks_sent_total", "counter", "Blocks sent behind earlier ones.", |peer| {
+            Some(number(peer.history.as_ref()?.sent_blocks))
+        }),
+        (
+            "peer_history_compared_alone_bytes_total",
+            "counter",
+            "Bytes of blocks compressed both ways, without earlier ones.",
+            |peer| Some(number(peer.history.as_ref()?.compared_bytes_alone)),
+        ),
+        (
+            "peer_history_compared_behind_bytes_total",
+            "counter",
+            "Bytes of the same blocks behind earlier ones.",
+            |peer| Some(number(peer.history.as_ref()?.compared_bytes_behind)),
+        ),
+        ("peer_history_blocks_received_total", "counter", "Blocks received behind earlier ones.", |peer| {
+            Some(number(peer.history.as_ref()?.received_blocks))
+        }),
         ("peer_history_receipts_sent_total", "counter", "Datagrams sent with receipts alone.", |peer| {
             Some(number(peer.history.as_ref()?.receipts_sent))
         }),

@@ -1,9 +1,9 @@
-//! History of packets that leave alone, as it is shown.
+//! History of packets that leave alone, and of blocks, as it is shown.
 
 use serde::{Deserialize, Serialize};
 use strait_ipsec::PeerCounters;
 
-/// Packets that were coded against earlier ones, and what that saved and took.
+/// Packets and blocks that were coded against earlier ones, and what that saved and took.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HistoryReport {
     /// Packets sent alone and coded against earlier ones, or to be kept for later ones.
@@ -14,7 +14,15 @@ pub struct HistoryReport {
     pub bytes_after: u64,
     /// Packets received that were coded so.
     pub received_packets: u64,
-    /// Datagrams sent with nothing but receipts for kept packets.
+    /// Blocks sent compressed behind earlier ones.
+    pub sent_blocks: u64,
+    /// Some of these were compressed both ways to see what history gives: bytes without it.
+    pub compared_bytes_alone: u64,
+    /// Bytes of the same blocks as they were sent.
+    pub compared_bytes_behind: u64,
+    /// Blocks received that were compressed behind earlier ones.
+    pub received_blocks: u64,
+    /// Datagrams sent with nothing but receipts for what was kept.
     pub receipts_sent: u64,
     /// Wire bytes that these took.
     pub receipts_sent_wire_bytes: u64,
@@ -30,6 +38,10 @@ impl HistoryReport {
             bytes_before: counted.out_before.get(),
             bytes_after: counted.out_after.get(),
             received_packets: counted.in_units.get(),
+            sent_blocks: counted.out_blocks.get(),
+            compared_bytes_alone: counted.compared_alone.get(),
+            compared_bytes_behind: counted.compared_behind.get(),
+            received_blocks: counted.in_blocks.get(),
             receipts_sent: counted.receipts_out.get(),
             receipts_sent_wire_bytes: counted.receipts_wire.get(),
         }

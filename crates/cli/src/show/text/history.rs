@@ -1,10 +1,10 @@
-//! History of packets that leave alone, as people read it.
+//! History of packets that leave alone, and of blocks, as people read it.
 
 use strait_node::report::HistoryReport;
 
 use crate::units::{self, counted};
 
-/// What history saved on packets to the peer, and what receipts to the peer took; nothing where there was neither.
+/// What history saved on packets and blocks to the peer, and what receipts to the peer took; nothing where there was neither.
 pub(crate) fn saved(history: &HistoryReport) -> String {
     let mut said = Vec::new();
     if history.coded_packets > 0 {
@@ -15,6 +15,17 @@ pub(crate) fn saved(history: &HistoryReport) -> String {
             counted(history.coded_packets, "packet"),
             units::bytes(saved)
         ));
+    }
+    if history.sent_blocks > 0 {
+        let blocks = counted(history.sent_blocks, "block");
+        said.push(match history.compared_bytes_alone {
+            0 => format!("{blocks} behind earlier ones"),
+            alone => {
+                let saved = alone as f64 - history.compared_bytes_behind as f64;
+                let share = saved * 100.0 / alone as f64;
+                format!("{blocks} behind earlier ones, {share:.1} % shorter for them (measured on one in 64)")
+            }
+        });
     }
     if history.receipts_sent > 0 {
         let datagrams = counted(history.receipts_sent, "datagram");

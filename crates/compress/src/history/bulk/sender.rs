@@ -16,6 +16,8 @@ const PENDING_MAX: usize = 2 * PREFIX_MAX;
 const WAIT: Duration = Duration::from_secs(2);
 /// After receipts for so many later blocks, none is waited for any more: as TCP takes three duplicates for a loss (RFC 5681).
 const OVERTAKEN: usize = 3;
+/// After so many blocks in a row without a receipt, a stream begins anew: what its receiver has may be something else.
+const MISSED_MAX: u8 = 4;
 /// A stream that was silent for so long may be given to another flow.
 const IDLE: Duration = Duration::from_secs(1);
 
@@ -83,6 +85,8 @@ struct SentStream {
     turn: u32,
     used: Time,
     next: BlockNumber,
+    /// Blocks in a row that no receipt is waited for any more.
+    missed: u8,
     /// The oldest first.
     blocks: VecDeque<SentBlock>,
     bytes: usize,
@@ -107,7 +111,8 @@ impl BulkSender {
     pub fn plan(&mut self, key: StreamKey, prefix: &mut Vec<u8>, now: Time) -> Option<BlockPlan> {
         prefix.clear();
         let at = self.find(key, now)?;
-        let stream = self.streams.get(at)?;
+        let stream = self.streams.get_mut(at)?;
+        stream.give_up(now);
         let behind = stream.behind();
         if let Some(behind) = behind {
             prefix.reserve(PREFIX_MAX + 1);
@@ -217,12 +222,12 @@ impl SentBlock {
 impl SentStream {
     const fn new(key: StreamKey) -> SentStream {
         let blocks = VecDeque::new();
-        SentStream { key, turn: 0, used: Time::ZERO, next: BlockNumber::FIRST, blocks, bytes: 0 }
+        SentStream { key, turn: 0, used: Time::ZERO, next: BlockNumber::FIRST, missed: 0, blocks, bytes: 0 }
     }
 
     /// Becomes the stream of a flow; its numbers go on.
     fn begin(&mut self, key: StreamKey) {
-        (self.key, self.bytes) = (key, 0);
+        (self.key, self.bytes, self.missed) = (key, 0, 0);
         self.turn = self.turn.wrapping_add(1);
         self.blocks.clear();
     }
@@ -263,7 +268,12 @@ impl SentStream {
         for block in &mut self.blocks {
             if matches!(block.state, BlockState::Pending { at, .. } if now.since(at) > WAIT) {
                 block.lose();
+                self.missed = self.missed.saturating_add(1);
             }
+        }
+        if self.missed >= MISSED_MAX {
+            self.missed = 0;
+            self.blocks.iter_mut().for_each(SentBlock::lose);
         }
     }
 
@@ -271,6 +281,7 @@ impl SentStream {
         let Some(at) = self.blocks.iter().rposition(|block| block.is_of(receipt, newest)) else {
             return false;
         };
+        self.missed = 0;
         for (place, block) in self.blocks.iter_mut().enumerate().take(at + 1) {
             if place == at {
                 block.state = BlockState::Acknowledged;

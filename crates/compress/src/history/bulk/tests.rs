@@ -162,6 +162,27 @@ fn what_is_not_kept_or_not_agreed_is_refused() {
 }
 
 #[test]
+fn a_stream_begins_anew_when_no_receipt_comes_any_more() {
+    let mut pair = Pair::new();
+    let first = pair.send(7, &text(1, 9_000)).unwrap();
+    pair.deliver(&first).unwrap();
+    pair.acknowledge(first.receipt);
+    // The receiver has lost what it had; nothing that refers to it is delivered there.
+    pair.receiver = BulkReceiver::new(STREAMS);
+    let mut refused = 0;
+    loop {
+        let sent = pair.send(7, &text(refused, 9_000)).unwrap();
+        match pair.deliver(&sent) {
+            Err(error) => assert_eq!(error, HistoryError::Gone),
+            Ok(_) => break,
+        }
+        refused += 1;
+        pair.now += core::time::Duration::from_millis(400);
+        assert!(refused < 20);
+    }
+}
+
+#[test]
 fn a_plan_of_before_a_restart_or_of_another_flow_does_not_leave() {
     let mut pair = Pair::new();
     let plan = pair.sender.plan(key(1), &mut Vec::new(), pair.now).unwrap();
