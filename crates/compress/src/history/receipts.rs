@@ -11,10 +11,16 @@ const RIDE_WITHIN: Duration = Duration::from_millis(200);
 /// unit saves.
 const UNITS_MAX: u32 = 32;
 
+/// Owed receipts are forgotten once the oldest has waited so long: the numbers that they name come around, so their sender has to know
+/// how late one may come. It is longer than a receipt waits for others where packets come several times a second.
+pub(super) const STALE: Duration = Duration::from_secs(5);
+
 /// Receipts that are owed to a peer.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiptQueue {
     owed: Receipts,
+    /// When the oldest became owed.
+    oldest: Time,
     /// When the oldest became owed, or when others rode while it was.
     since: Time,
     /// Units kept since receipts went last.
@@ -27,7 +33,9 @@ impl ReceiptQueue {
     /// A unit was kept.
     pub fn note_kept(&mut self, receipt: Receipt, now: Time) {
         if self.owed.is_empty() {
-            self.since = now;
+            (self.since, self.oldest) = (now, now);
+        } else if self.is_stale(now) {
+            (self.owed, self.oldest) = (Receipts::NONE, now);
         }
         self.owed.push(receipt);
         self.units = self.units.saturating_add(1);
@@ -35,7 +43,10 @@ impl ReceiptQueue {
 
     /// What a unit may carry that leaves now: to be given back with [`ReceiptQueue::rode`] once it left.
     #[must_use]
-    pub fn to_ride(&self) -> Receipts {
+    pub fn to_ride(&self, now: Time) -> Receipts {
+        if self.is_stale(now) {
+            return Receipts::NONE;
+        }
         let mut owed = self.owed;
         owed.take_newest(RIDING_MAX)
     }
@@ -58,6 +69,10 @@ impl ReceiptQueue {
             self.units = 0;
             self.owed.take_newest(ALONE_MAX)
         })
+    }
+
+    fn is_stale(&self, now: Time) -> bool {
+        now.since(self.oldest) >= STALE
     }
 
     /// Forgets all: the sender has forgotten what it sent.

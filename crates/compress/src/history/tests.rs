@@ -6,8 +6,10 @@ use strait_wire::history::{LoneHead, Place, Receipt, Receipts};
 use super::*;
 use crate::headers::tests::sample::{TCP, UDP};
 
+mod shared;
+
 const CONTEXTS: u16 = 4;
-const FLOW: LoneTerms = LoneTerms { scope: HistoryScope::Flow, payload: true, invest: 4 };
+const FLOW: LoneTerms = LoneTerms { scope: HistoryScope::Flow, share: 0, payload: true, invest: 4 };
 
 /// Both ends of one direction, and what is between them.
 struct Pair {
@@ -176,7 +178,7 @@ fn receipts_ride_or_leave_alone_ever_more_rarely() {
     }
     assert_eq!(alone, [0, 2, 6, 14, 30, 62, 94]);
     queue.note_kept(Receipt(200), now);
-    assert_eq!(queue.to_ride().as_slice().last(), Some(&Receipt(200)));
+    assert_eq!(queue.to_ride(now).as_slice().last(), Some(&Receipt(200)));
     queue.rode(now);
     queue.note_kept(Receipt(201), now);
     assert!(queue.take_alone(now).is_none(), "it may ride yet");

@@ -27,7 +27,9 @@ fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: 
         return None;
     }
     let payload = group.compresses() && group.policy.padding == Padding::None && !group.policy.pause;
-    Some(LoneTerms { scope, payload, invest: INVEST })
+    // A domain's number means nothing under other rules.
+    let share = u64::from(group.edition) << u16::BITS | group.domain.map_or(0, |domain| u64::from(domain.0));
+    Some(LoneTerms { scope, share, payload, invest: INVEST })
 }
 
 /// Bytes that a unit may take more than the packet without history, so that the peer keeps it: one step of ESP's alignment, which the next
@@ -86,7 +88,7 @@ impl Transmitter {
         while below > 0 && sealed(tx.link, below - 1)? == apart {
             below -= 1;
         }
-        let receipts = history.owed.to_ride();
+        let receipts = history.owed.to_ride(tx.now);
         let room = &mut history.room[..tx.link.association.part_room().min(PACKET_MAX)];
         let coded = history.sender.encode(packet, terms, (receipts, tx.now), below, room)?;
         let unit = history.room.get(..coded.len)?;
