@@ -9,8 +9,13 @@ import logging
 import struct
 import zlib
 
+import headers
+
 logging.getLogger("scapy").setLevel(logging.ERROR)
 
+from cryptography.hazmat.primitives.ciphers import Cipher  # noqa: E402
+from cryptography.hazmat.primitives.ciphers.algorithms import AES  # noqa: E402
+from cryptography.hazmat.primitives.ciphers.modes import GCM  # noqa: E402
 from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _ESPPlain  # noqa: E402
 
@@ -60,10 +65,22 @@ class Association:
         if self.implicit:
             datagram = datagram[:8] + struct.pack("!Q", seq) + datagram[8:]
         esn = seq >> 32
+        if self.sa.crypt_icv_size:
+            return seq, *self.open_short(datagram, esn)
         plain = self.sa.crypt_algo.decrypt(
             self.sa, ESP(datagram), self.sa.crypt_key, icv_size=self.sa.crypt_icv_size, esn_en=True, esn=esn
         )
         return seq, plain.nh, plain.data
+
+    def open_short(self, datagram, esn):
+        """The next header and payload where the tag is shorter than scapy takes it."""
+        key, salt, icv = self.sa.crypt_key, self.sa.crypt_salt, self.sa.crypt_icv_size
+        tag = datagram[-icv:]
+        cipher = Cipher(AES(key), GCM(salt + datagram[8:16], tag, min_tag_length=icv)).decryptor()
+        cipher.authenticate_additional_data(datagram[:4] + struct.pack("!L", esn) + datagram[4:8])
+        plain = cipher.update(datagram[16:-icv]) + cipher.finalize()
+        pad, next_header = plain[-2:]
+        return next_header, plain[: -2 - pad]
 
     def behind_header(self, datagram):
         """The ESP packet behind a header of keys without sessions, which says the number of the key's first packet."""
@@ -149,13 +166,22 @@ def report(payload):
 
 
 class Reader:
-    """What the payloads of one association carry."""
+    """What the payloads of one association carry; what they refer to came on earlier ones too, and is in `history`."""
 
-    def __init__(self):
+    def __init__(self, association, history):
+        self.association, self.history = association, history
         self.parts = {}
 
-    def read(self, next_header, payload):
-        """The kind of a payload and the packets that it completes."""
+    def read(self, seq, next_header, payload):
+        """The kind of a payload, the packets that it completes and what else there is to say of it."""
+        if next_header == AGGFRAG:
+            found = self.history.read(self.association.direction, self.association.spi, seq, payload)
+            if found:
+                return found
+        return *self.read_alone(next_header, payload), {}
+
+    def read_alone(self, next_header, payload):
+        """The same of what refers to nothing that came before."""
         if next_header in (IPV4, IPV6):
             return "packet", [payload]
         if next_header == IPCOMP:
@@ -184,13 +210,11 @@ class Reader:
         if len(have) < parts:
             return "part", []
         whole = b"".join(self.parts.pop(name)[at] for at in range(parts))
+        assert codec & ~CODED in (PLAIN, DEFLATE), f"codec {codec}"
+        packets = inflate(whole) if codec & DEFLATE else whole
         if codec & CODED:
-            # Headers set against those before: nothing here puts them together, but payloads stand behind them as they are.
-            return ("coded", [whole]) if codec == CODED else ("coded block", [inflate(whole)])
-        if codec == PLAIN:
-            return "bundle", cut(whole)
-        assert codec == DEFLATE, f"codec {codec}"
-        return "block", cut(inflate(whole))
+            return "coded block" if codec & DEFLATE else "coded", headers.bundle(packets, length)
+        return "block" if codec & DEFLATE else "bundle", cut(packets)
 
 
 def datagrams(pcap, port):

@@ -11,6 +11,7 @@ import sys
 import time
 
 import esp
+from history import History
 
 COUNT = 5
 AHEAD = 100
@@ -39,7 +40,8 @@ def send(sock, remote, association, seq, packet):
 
 def answer(sock, associations):
     """The text of the first inner UDP datagram that comes; the control channel's datagrams are passed over."""
-    reader = esp.Reader()
+    history = History()
+    readers = {spi: esp.Reader(association, history) for spi, association in associations.items()}
     deadline = time.monotonic() + PATIENCE
     while (left := deadline - time.monotonic()) > 0:
         sock.settimeout(left)
@@ -47,8 +49,8 @@ def answer(sock, associations):
         if not esp.is_esp(datagram):
             continue
         association = associations[int.from_bytes(datagram[:4], "big")]
-        _, next_header, payload = association.open(datagram)
-        for packet in reader.read(next_header, payload)[1]:
+        seq, next_header, payload = association.open(datagram)
+        for packet in readers[association.spi].read(seq, next_header, payload)[1]:
             inner = esp.IP(packet)
             if esp.UDP in inner:
                 return bytes(inner[esp.UDP].payload).decode()

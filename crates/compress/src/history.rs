@@ -10,6 +10,7 @@
 
 mod bulk;
 mod context;
+mod late;
 mod payload;
 mod receipts;
 mod receiver;
@@ -69,6 +70,13 @@ impl From<crate::headers::HeadersError> for HistoryError {
     fn from(_: crate::headers::HeadersError) -> HistoryError {
         HistoryError::Malformed
     }
+}
+
+/// Replaces a kept payload, and takes no more memory than the longest of a place.
+fn keep_payload(place: &mut Vec<u8>, payload: &[u8]) {
+    place.clear();
+    place.reserve_exact(payload.len());
+    place.extend_from_slice(payload);
 }
 
 #[cfg(test)]

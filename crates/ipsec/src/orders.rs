@@ -99,8 +99,10 @@ pub enum HistoryOrder {
     KeptUnit(Receipt),
     /// The same of a block.
     KeptBlock(Receipt),
-    /// The peer has kept the units and blocks of these receipts.
+    /// The peer has kept the lone units of these receipts.
     Receipts(Receipts),
+    /// The peer has kept the blocks of these receipts.
+    BlockReceipts(Receipts),
 }
 
 /// A datagram with a header that the key manager has looked at.

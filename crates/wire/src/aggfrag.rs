@@ -63,7 +63,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         symbol::SUBTYPE => Subtype::RepairSymbol,
         sessionless::ACKNOWLEDGEMENT_SUBTYPE => Subtype::Acknowledgement,
         history::LONE..history::RECEIPTS => Subtype::Lone,
-        history::RECEIPTS => Subtype::Receipts,
+        history::RECEIPTS | history::BLOCK_RECEIPTS => Subtype::Receipts,
         other => Subtype::Unknown(other),
     })
 }

@@ -4,6 +4,7 @@
 //! ```text
 //! lone unit:      sub-type 0xE0 to 0xE7 | context | keep at, against | receipts (2 each) | headers | payload
 //! receipts alone: sub-type 0xE8 | receipts (2 each)
+//! for blocks:     sub-type 0xEA | receipts (2 each)
 //!
 //! the low bits of a lone unit's sub-type: 0x03 how many receipts, 0x04 whether the payload is coded
 //! ```
@@ -21,6 +22,8 @@ pub use block::{BlockHistory, BlockNumber};
 pub const LONE: u8 = 0xe0;
 /// The private AGGFRAG sub-type of receipts that come alone.
 pub const RECEIPTS: u8 = 0xe8;
+/// The private AGGFRAG sub-type of receipts for blocks.
+pub const BLOCK_RECEIPTS: u8 = 0xea;
 /// How many receipts ride in a lone unit.
 const RIDING: u8 = 0x03;
 /// The payload of a lone unit is coded.
@@ -146,17 +149,17 @@ impl Receipts {
         receipts
     }
 
-    /// Reads receipts that came alone.
+    /// Reads receipts that came alone, and whether they are for blocks.
     ///
     /// # Errors
     /// [`Malformed`] when the sub-type is another, or there are none, more than [`ALONE_MAX`], or half a one.
-    pub fn parse_alone(bytes: &[u8]) -> Result<Receipts, Malformed> {
+    pub fn parse_alone(bytes: &[u8]) -> Result<(Receipts, bool), Malformed> {
         let ([subtype], rest) = field::split_header::<1>("receipts", bytes)?;
         let whole = rest.len().is_multiple_of(RECEIPT_LEN) && !rest.is_empty();
-        if *subtype != RECEIPTS || !whole || rest.len() > ALONE_MAX * RECEIPT_LEN {
+        if ![RECEIPTS, BLOCK_RECEIPTS].contains(subtype) || !whole || rest.len() > ALONE_MAX * RECEIPT_LEN {
             return Err(Malformed::new("receipts", bytes));
         }
-        Ok(Receipts::read(rest))
+        Ok((Receipts::read(rest), *subtype == BLOCK_RECEIPTS))
     }
 
     /// Bytes that [`Receipts::emit_alone`] writes.
@@ -165,12 +168,13 @@ impl Receipts {
         1 + RECEIPT_LEN * self.as_slice().len()
     }
 
-    /// Writes them as they come alone.
+    /// Writes them as they come alone, for units or for blocks.
     ///
     /// # Errors
     /// [`Malformed`] when `buf` is shorter than [`Receipts::alone_len`].
-    pub fn emit_alone(&self, buf: &mut [u8]) -> Result<(), Malformed> {
-        field::emit_header("buffer for receipts", buf, [RECEIPTS])?;
+    pub fn emit_alone(&self, blocks: bool, buf: &mut [u8]) -> Result<(), Malformed> {
+        let subtype = if blocks { BLOCK_RECEIPTS } else { RECEIPTS };
+        field::emit_header("buffer for receipts", buf, [subtype])?;
         self.write(buf.get_mut(1..).unwrap_or_default())
     }
 
@@ -299,7 +303,8 @@ mod tests {
             assert!(Receipts::parse_alone(broken).is_err(), "{broken:?}");
         }
         assert_eq!(subtype(&[0xe8]), Some(Subtype::Receipts));
-        assert_eq!(subtype(&[0xea]), Some(Subtype::Unknown(0xea)));
+        assert_eq!(subtype(&[0xea]), Some(Subtype::Receipts));
+        assert_eq!(subtype(&[0xeb]), Some(Subtype::Unknown(0xeb)));
     }
 
     proptest! {
@@ -318,8 +323,8 @@ mod tests {
             prop_assert_eq!(LoneHead::parse(&bytes).unwrap(), (head, &rest[..]));
             let all = receipts(&alone);
             let mut bytes = vec![0; all.alone_len()];
-            all.emit_alone(&mut bytes).unwrap();
-            prop_assert_eq!(Receipts::parse_alone(&bytes).unwrap(), all);
+            all.emit_alone(coded, &mut bytes).unwrap();
+            prop_assert_eq!(Receipts::parse_alone(&bytes).unwrap(), (all, coded));
         }
     }
 }

@@ -12,6 +12,10 @@ use crate::pair::{Family, Pair, eventually};
 /// Sent last: what is in the file before it is all that crossed before. Neither ESP nor anything else of the tunnel's.
 const LAST: &[u8] = b"\0the end of the capture";
 
+/// Bytes of a capture's head and of a packet's (pcap, draft-ietf-opsawg-pcap sections 4 and 5).
+const FILE_HEAD: usize = 24;
+const RECORD_HEAD: usize = 16;
+
 /// A running capture.
 pub(crate) struct Capture {
     tcpdump: Child,
@@ -34,6 +38,14 @@ impl Capture {
         let marker = (host.clone(), SocketAddr::new(pair.inside(1 - which, Family::V4), PORT));
         let filter = format!("src host {} and ({filter} or udp port {PORT})", pair.inside(which, Family::V4));
         Capture::on((host, "strait0"), &filter, file, marker)
+    }
+
+    /// Captures what a site gets out of the tunnel, on the tunnel's own interface.
+    pub(crate) fn delivered(pair: &Pair, which: usize, file: &Path) -> Capture {
+        let host = &pair.sites[which].host;
+        let [v4, v6] = [Family::V4, Family::V6].map(|family| pair.inside(which, family));
+        let marker = (pair.sites[1 - which].host.clone(), SocketAddr::new(v4, PORT));
+        Capture::on((host, "strait0"), &format!("dst host {v4} or dst host {v6}"), file, marker)
     }
 
     fn on(
@@ -75,6 +87,19 @@ impl Capture {
         assert!(self.tcpdump.wait().unwrap().success());
         self.file.clone()
     }
+}
+
+/// The packets of a capture of IP packets without a link layer, as a TUN device has it.
+pub(crate) fn packets(capture: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = &capture[FILE_HEAD..];
+    std::iter::from_fn(move || {
+        let (head, behind) = rest.split_at_checked(RECORD_HEAD)?;
+        let len = u32::from_ne_bytes(head[8..12].try_into().unwrap()) as usize;
+        // The last one may be cut off.
+        let (packet, next) = behind.split_at_checked(len)?;
+        rest = next;
+        Some(packet)
+    })
 }
 
 impl Drop for Capture {

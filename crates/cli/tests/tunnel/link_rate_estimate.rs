@@ -119,7 +119,7 @@ fn what_arrives_is_told_as_rfc_9347_has_it() {
     let opened = open(&pair, &capture.stop());
     let told = |direction: &str| -> Vec<&Value> {
         let reports = opened.iter().filter(|one| one.kind == "report" && one.direction == direction);
-        reports.map(|one| &one.report).collect()
+        reports.map(|one| &one.line["report"]).collect()
     };
     let (there, back) = (told("out"), told("in"));
     // Data comes at 4 Mbit/s, of which a fiftieth pays for eighty a second; acknowledgements pay for a few in all.

@@ -34,6 +34,7 @@ mod link_rate_estimate;
 mod login;
 mod login_kerberos;
 mod login_ssh;
+mod lone;
 mod loss;
 mod manual;
 mod marks;

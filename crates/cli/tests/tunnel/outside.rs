@@ -36,8 +36,8 @@ pub(crate) struct Opened {
     pub(crate) kind: String,
     pub(crate) direction: String,
     pub(crate) packets: Vec<Vec<u8>>,
-    /// The fields of a report, if it is one.
-    pub(crate) report: Value,
+    /// All that the script says of it.
+    pub(crate) line: Value,
 }
 
 /// Every ESP packet of a capture, opened by scapy with the keys of the first site.
@@ -50,7 +50,7 @@ pub(crate) fn open(pair: &Pair, capture: &Path) -> Vec<Opened> {
         let word = |key: &str| line[key].as_str().unwrap().to_owned();
         let packets = line["packets"].as_array().unwrap();
         let packets = packets.iter().map(|packet| unhex(packet.as_str().unwrap())).collect();
-        Opened { kind: word("kind"), direction: word("direction"), packets, report: line["report"].clone() }
+        Opened { kind: word("kind"), direction: word("direction"), packets, line }
     };
     lines.lines().map(opened).collect()
 }

@@ -10,14 +10,11 @@ use strait_wire::Protocol;
 use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
 
-use crate::capture::Capture;
+use crate::capture::{Capture, packets};
 use crate::pair::{Family, PATIENCE, Pair, allowed};
 
 /// Bytes of the stream: some 2,000 datagrams, of which 20 are lost.
 const SIZE: usize = 3_000_000;
-/// Bytes of a capture's head and of a packet's (pcap, draft-ietf-opsawg-pcap sections 4 and 5).
-const FILE_HEAD: usize = 24;
-const RECORD_HEAD: usize = 16;
 
 /// One stream's data packets, as its sender's interface saw them.
 #[derive(Debug, Default)]
@@ -29,16 +26,11 @@ struct SentStream {
 }
 
 impl SentStream {
-    /// Of a capture of IP packets without a link layer, as a TUN device has it.
+    /// Of a capture on a TUN device.
     fn of(capture: &[u8]) -> SentStream {
         let mut sent = SentStream::default();
         let mut highest: Option<u32> = None;
-        let mut rest = &capture[FILE_HEAD..];
-        while let Some((head, behind)) = rest.split_at_checked(RECORD_HEAD) {
-            let len = u32::from_ne_bytes(head[8..12].try_into().unwrap()) as usize;
-            // The last one may be cut off.
-            let Some((bytes, next)) = behind.split_at_checked(len) else { break };
-            rest = next;
+        for bytes in packets(capture) {
             let Ok(packet) = Packet::parse(bytes) else { continue };
             if packet.protocol() != Protocol::TCP {
                 continue;

@@ -18,6 +18,8 @@ pub(crate) struct ContextKey {
     ports: [u16; 2],
     protocol: u8,
     v6: bool,
+    /// What the flows of a service have to have in common; nothing where it is one flow.
+    share: Option<u64>,
 }
 
 impl PacketHeaders {
@@ -29,14 +31,15 @@ impl PacketHeaders {
     /// Its flow.
     pub(crate) const fn flow(&self) -> ContextKey {
         let HeaderFields { src, dst, ports, kind, .. } = self.0;
-        ContextKey { src, dst, ports, protocol: kind.protocol, v6: kind.v6 }
+        ContextKey { src, dst, ports, protocol: kind.protocol, v6: kind.v6, share: None }
     }
 
-    /// The service of its two hosts: the lower port of the two names it, so the other one does not count.
-    pub(crate) fn service(&self) -> ContextKey {
+    /// The service of its two hosts, among flows with the same `share`: the lower port of the two names it, so the other one does not
+    /// count.
+    pub(crate) fn service(&self, share: u64) -> ContextKey {
         let flow = self.flow();
         let [from, to] = flow.ports;
-        ContextKey { ports: if from < to { [from, 0] } else { [0, to] }, ..flow }
+        ContextKey { ports: if from < to { [from, 0] } else { [0, to] }, share: Some(share), ..flow }
     }
 
     /// Adds what differs from what follows `before`; what is kept of this packet is what the other end keeps.

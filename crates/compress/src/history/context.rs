@@ -27,7 +27,7 @@ pub(super) enum PlaceState {
     Acknowledged(UnitNumber),
 }
 
-/// A place.
+/// A place; its payload is empty where none may refer to it.
 #[derive(Debug, Default)]
 struct SenderPlace {
     state: PlaceState,
@@ -156,8 +156,7 @@ impl SenderContext {
         let Some(place) = self.places.get_mut(place.index()) else { return };
         place.state = PlaceState::Pending(number, now);
         place.headers = Some(headers);
-        place.payload.clear();
-        place.payload.extend_from_slice(payload);
+        super::keep_payload(&mut place.payload, payload);
     }
 
     /// The unit with this number was kept at this place.

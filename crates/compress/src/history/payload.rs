@@ -271,7 +271,7 @@ mod tests {
                     let _ = coder.expand(&kept, &coded[..len], &mut vec![0; 400]);
                 }
             }
-            let _ = coder.expand(&kept, &wrong, &mut vec![0; 100]);
+            let _ = coder.expand(&kept, &wrong, &mut [0; 100]);
         }
     }
 }

@@ -119,8 +119,7 @@ impl KeptPacket {
             return false;
         }
         self.of = Some((number, headers));
-        self.payload.clear();
-        self.payload.extend_from_slice(packet.get(headers.len()..).unwrap_or_default());
+        super::keep_payload(&mut self.payload, packet.get(headers.len()..).unwrap_or_default());
         true
     }
 }

@@ -8,6 +8,7 @@ use strait_clock::Time;
 use strait_wire::history::{LoneHead, Place, Receipt, Receipts};
 
 use super::context::{PlaceState, SenderContext};
+use super::late::LateReceipts;
 use super::payload::{PayloadCoder, PlaceSet};
 use super::{HistoryScope, PAYLOAD_MAX, UnitNumber};
 use crate::headers::PacketHeaders;
@@ -24,7 +25,9 @@ const MISSED_MAX: u8 = 4;
 pub struct LoneTerms {
     /// What shares a context.
     pub scope: HistoryScope,
-    /// Whether payloads may be coded: only where a rule allows compression.
+    /// Flows of a service share a context only where this is equal: what one says tells of the others.
+    pub share: u64,
+    /// Whether payloads may be coded, and others against this one: only where a rule allows compression.
     pub payload: bool,
     /// Bytes more than without history that a unit may take whose packet is kept: later ones are shorter for it.
     pub invest: usize,
@@ -46,6 +49,7 @@ struct Prepared {
     keep: Option<Place>,
     referred: PlaceSet,
     headers: PacketHeaders,
+    /// Where the payload begins that later ones may refer to.
     payload_at: usize,
 }
 
@@ -64,6 +68,7 @@ pub struct LoneSender {
     contexts: Vec<SenderContext>,
     most: usize,
     pending: VecDeque<PendingPacket>,
+    late: LateReceipts,
     payloads: PayloadCoder,
     coded: Vec<u8>,
     prepared: Option<Prepared>,
@@ -78,6 +83,7 @@ impl LoneSender {
             contexts: Vec::new(),
             most: usize::from(contexts).min(1 << u8::BITS),
             pending: VecDeque::with_capacity(PENDING_MAX),
+            late: LateReceipts::default(),
             payloads: PayloadCoder::default(),
             coded: Vec::new(),
             prepared: None,
@@ -96,11 +102,12 @@ impl LoneSender {
         out: &mut [u8],
     ) -> Option<LoneCoded> {
         self.prepared = None;
+        self.late.advance(now);
         let (mut headers, payload_at) = PacketHeaders::read(packet)?;
         let payload = packet.get(payload_at..).filter(|payload| payload.len() <= PAYLOAD_MAX)?;
         let at = self.find(match terms.scope {
             HistoryScope::Flow => headers.flow(),
-            HistoryScope::Service => headers.service(),
+            HistoryScope::Service => headers.service(terms.share),
         })?;
         let context = self.contexts.get_mut(at)?;
         self.packets += 1;
@@ -132,6 +139,7 @@ impl LoneSender {
             out.get_mut(..len).filter(|_| len < below)?.split_at_mut_checked(head.head_len())?;
         head.emit(front).ok()?;
         rest.copy_from_slice(&self.coded);
+        let payload_at = if terms.payload { payload_at } else { packet.len() };
         self.prepared = Some(Prepared { context: at, keep, referred, headers, payload_at });
         Some(LoneCoded { len, kept: keep.is_some() })
     }
@@ -145,7 +153,14 @@ impl LoneSender {
         context.note_unit(referred);
         let Some(place) = keep else { return };
         if context.is_pending(place) {
-            self.pending.retain(|pending| (pending.context, pending.place) != (at, place));
+            let late = &mut self.late;
+            self.pending.retain(|pending| {
+                let stays = (pending.context, pending.place) != (at, place);
+                stays || {
+                    late.note(pending.receipt);
+                    false
+                }
+            });
             context.missed = context.missed.saturating_add(1);
             if context.missed >= MISSED_MAX {
                 context.forget(|state| matches!(state, PlaceState::Acknowledged(_)));
@@ -156,17 +171,15 @@ impl LoneSender {
             self.give_up_oldest();
         }
         self.pending.push_back(PendingPacket { receipt, number, context: at, place });
+        self.give_up_ambiguous(number);
+        if self.late.may_come(receipt) {
+            self.give_up(self.pending.len() - 1);
+        }
     }
 
     /// The other end has kept the packet that this receipt is for; `newest` is the number that was used last.
     pub fn acknowledged(&mut self, receipt: Receipt, newest: UnitNumber) {
-        // A receipt names the number that is nearest before the newest.
-        while let Some(first) = self.pending.front()
-            && (first.number.association != newest.association
-                || first.number.number + Receipt::NUMBERS <= newest.number)
-        {
-            self.give_up_oldest();
-        }
+        self.give_up_ambiguous(newest);
         let Some(at) = self.pending.iter().rposition(|pending| pending.receipt == receipt) else { return };
         if let Some(PendingPacket { number, context, place, .. }) = self.pending.remove(at)
             && let Some(context) = self.contexts.get_mut(context)
@@ -177,7 +190,7 @@ impl LoneSender {
 
     /// Another association is used from now on: receipts for the one before are not taken any more.
     pub fn new_association(&mut self) {
-        self.pending.clear();
+        self.forget_pending();
         for context in &mut self.contexts {
             context.forget(|state| matches!(state, PlaceState::Pending(..)));
         }
@@ -185,7 +198,7 @@ impl LoneSender {
 
     /// The receiver has forgotten everything, or keeps so many contexts from now on.
     pub fn clear(&mut self, contexts: u16) {
-        self.pending.clear();
+        self.forget_pending();
         self.contexts.clear();
         self.prepared = None;
         self.most = usize::from(contexts).min(1 << u8::BITS);
@@ -198,10 +211,30 @@ impl LoneSender {
     }
 
     fn give_up_oldest(&mut self) {
-        if let Some(PendingPacket { number, context, place, .. }) = self.pending.pop_front()
-            && let Some(context) = self.contexts.get_mut(context)
-        {
+        self.give_up(0);
+    }
+
+    /// Waits no more for the packet in this place of the list.
+    fn give_up(&mut self, at: usize) {
+        let Some(PendingPacket { receipt, number, context, place }) = self.pending.remove(at) else { return };
+        self.late.note(receipt);
+        if let Some(context) = self.contexts.get_mut(context) {
             context.give_up(place, number);
+        }
+    }
+
+    /// Waits no more for packets whose receipts would name other units: of the numbers that fit, it means the nearest before `newest`.
+    fn give_up_ambiguous(&mut self, newest: UnitNumber) {
+        while let Some(PendingPacket { number, .. }) = self.pending.front()
+            && (number.association != newest.association || number.number + Receipt::NUMBERS <= newest.number)
+        {
+            self.give_up_oldest();
+        }
+    }
+
+    fn forget_pending(&mut self) {
+        for PendingPacket { receipt, .. } in self.pending.drain(..) {
+            self.late.note(receipt);
         }
     }
 
@@ -218,7 +251,13 @@ impl LoneSender {
         let value = |context: &SenderContext| (context.has_acknowledged(), context.used);
         let (at, context) = self.contexts.iter_mut().enumerate().min_by_key(|(_, context)| value(context))?;
         context.begin(key);
-        self.pending.retain(|pending| pending.context != at);
+        let late = &mut self.late;
+        self.pending.retain(|pending| {
+            pending.context != at || {
+                late.note(pending.receipt);
+                false
+            }
+        });
         Some(at)
     }
 }

@@ -6,8 +6,10 @@ use strait_wire::history::{LoneHead, Place, Receipt, Receipts};
 use super::*;
 use crate::headers::tests::sample::{TCP, UDP};
 
+mod shared;
+
 const CONTEXTS: u16 = 4;
-const FLOW: LoneTerms = LoneTerms { scope: HistoryScope::Flow, payload: true, invest: 4 };
+const FLOW: LoneTerms = LoneTerms { scope: HistoryScope::Flow, share: 0, payload: true, invest: 4 };
 
 /// Both ends of one direction, and what is between them.
 struct Pair {
@@ -168,28 +170,28 @@ fn receipts_ride_or_leave_alone_ever_more_rarely() {
     let mut queue = ReceiptQueue::default();
     let (mut alone, mut now) = (Vec::new(), Time::ZERO);
     for number in 0..100 {
-        queue.note_kept(Receipt(number), false, now);
+        queue.note_kept(Receipt(number), now);
         now += core::time::Duration::from_secs(1);
         if queue.take_alone(now).is_some() {
             alone.push(number);
         }
     }
     assert_eq!(alone, [0, 2, 6, 14, 30, 62, 94]);
-    queue.note_kept(Receipt(200), false, now);
-    assert_eq!(queue.to_ride().as_slice().last(), Some(&Receipt(200)));
+    queue.note_kept(Receipt(200), now);
+    assert_eq!(queue.to_ride(now).as_slice().last(), Some(&Receipt(200)));
     queue.rode(now);
-    queue.note_kept(Receipt(201), false, now);
+    queue.note_kept(Receipt(201), now);
     assert!(queue.take_alone(now).is_none(), "it may ride yet");
     assert!(queue.take_alone(now + core::time::Duration::from_millis(200)).is_some());
 }
 
 #[test]
 fn receipts_for_blocks_leave_after_fifty_milliseconds() {
-    let mut queue = ReceiptQueue::default();
+    let mut queue = ReceiptQueue::for_blocks();
     let mut alone = Vec::new();
     for number in 0..10 {
         let now = Time::ZERO + core::time::Duration::from_millis(30) * u32::from(number);
-        queue.note_kept(Receipt(number), true, now);
+        queue.note_kept(Receipt(number), now);
         alone.extend(queue.take_alone(now).map(|receipts| receipts.as_slice().len()));
     }
     assert_eq!(alone, [3, 3, 3]);

@@ -108,22 +108,24 @@ impl<I: Inlet> Unpacker<'_, I> {
     /// Receipts that ride in a lone unit; the unit itself is taken apart in its turn.
     pub(super) fn riding_receipts(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let (head, _) = LoneHead::parse(payload).map_err(|_| Reason::MalformedEsp)?;
-        self.take_receipts(origin, head.receipts)
+        if head.receipts.is_empty() {
+            return Ok(());
+        }
+        self.take_receipts(origin, HistoryOrder::Receipts(head.receipts))
     }
 
     /// Receipts that came alone.
     pub(super) fn receipts(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
-        let receipts = Receipts::parse_alone(payload).map_err(|_| Reason::MalformedEsp)?;
-        self.take_receipts(origin, receipts)
+        let (receipts, blocks) = Receipts::parse_alone(payload).map_err(|_| Reason::MalformedEsp)?;
+        let order = if blocks { HistoryOrder::BlockReceipts } else { HistoryOrder::Receipts };
+        self.take_receipts(origin, order(receipts))
     }
 
-    fn take_receipts(&mut self, origin: Origin, receipts: Receipts) -> Result<(), Reason> {
+    fn take_receipts(&mut self, origin: Origin, receipts: HistoryOrder) -> Result<(), Reason> {
         if self.inbox.history.terms.contexts == 0 {
             return Err(Reason::UnknownPayload);
         }
-        if !receipts.is_empty() {
-            self.inlet.order(SenderOrder::History(origin.peer, HistoryOrder::Receipts(receipts)));
-        }
+        self.inlet.order(SenderOrder::History(origin.peer, receipts));
         Ok(())
     }
 }

@@ -27,6 +27,8 @@ pub(crate) struct LinkHistory {
     pub(super) flows: BulkFlows,
     /// What is owed for packets from the peer.
     pub(super) owed: ReceiptQueue,
+    /// What is owed for blocks.
+    pub(super) owed_blocks: ReceiptQueue,
     /// The association in use, counted from 1.
     association: u32,
     terms: HistoryTerms,
@@ -44,6 +46,7 @@ impl LinkHistory {
             bulk: BulkSender::new(terms.streams()),
             flows: BulkFlows::default(),
             owed: ReceiptQueue::default(),
+            owed_blocks: ReceiptQueue::for_blocks(),
             association: 0,
             terms,
             tries: Budget::new(TRIES, TRIES_BURST),
@@ -68,6 +71,7 @@ impl LinkHistory {
             history.sender.clear(terms.contexts);
             history.bulk.clear(terms.streams());
             history.owed.clear();
+            history.owed_blocks.clear();
         }
         history.association += 1;
     }
@@ -90,9 +94,15 @@ impl LinkHistory {
     pub(super) fn acknowledged(&mut self, receipts: &Receipts, sa: &OutboundSa) {
         let newest = self.newest(sa);
         for receipt in receipts.as_slice() {
-            if !self.bulk.acknowledged(*receipt, newest) {
-                self.sender.acknowledged(*receipt, newest);
-            }
+            self.sender.acknowledged(*receipt, newest);
+        }
+    }
+
+    /// The peer has kept these blocks.
+    pub(super) fn acknowledged_blocks(&mut self, receipts: &Receipts, sa: &OutboundSa) {
+        let newest = self.newest(sa);
+        for receipt in receipts.as_slice() {
+            self.bulk.acknowledged(*receipt, newest);
         }
     }
 

@@ -175,9 +175,10 @@ impl BulkSender {
         }
     }
 
-    /// The other end has kept the block of which this is a receipt; `newest` is the number that was used last. Says whether it is of one.
-    pub fn acknowledged(&mut self, receipt: Receipt, newest: UnitNumber) -> bool {
-        self.streams.iter_mut().any(|stream| stream.acknowledged(receipt, newest))
+    /// The other end has kept the block of which this is a receipt; `newest` is the number that was used last. One that
+    /// is late may be taken for another block's: that costs the blocks that are compressed behind it, and never makes them wrong.
+    pub fn acknowledged(&mut self, receipt: Receipt, newest: UnitNumber) {
+        let _ = self.streams.iter_mut().any(|stream| stream.acknowledged(receipt, newest));
     }
 
     /// Another association is used from now on: receipts for the one before are not taken any more.

@@ -28,7 +28,9 @@ fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: 
         return None;
     }
     let payload = group.compresses() && group.policy.padding == Padding::None && !group.policy.pause;
-    Some(LoneTerms { scope, payload, invest: INVEST })
+    // A domain's number means nothing under other rules.
+    let share = u64::from(group.edition) << u16::BITS | group.domain.map_or(0, |domain| u64::from(domain.0));
+    Some(LoneTerms { scope, share, payload, invest: INVEST })
 }
 
 /// Bytes that a unit may take more than the packet without history, so that the peer keeps it: one step of ESP's alignment, which the next
@@ -87,7 +89,7 @@ impl Transmitter {
         while below > 0 && sealed(tx.link, below - 1)? == apart {
             below -= 1;
         }
-        let receipts = history.owed.to_ride();
+        let receipts = history.owed.to_ride(tx.now);
         let room = &mut history.room[..tx.link.association.part_room().min(PACKET_MAX)];
         let coded = history.sender.encode(packet, terms, (receipts, tx.now), below, room)?;
         let unit = history.room.get(..coded.len)?;
@@ -111,18 +113,19 @@ impl Transmitter {
         tx: &mut TxContext<'_, impl Outlet>,
         order: HistoryOrder,
     ) {
-        let (receipt, block) = match order {
+        let (receipt, blocks) = match order {
             HistoryOrder::KeptUnit(receipt) => (receipt, false),
             HistoryOrder::KeptBlock(receipt) => (receipt, true),
-            HistoryOrder::Receipts(receipts) => return tx.link.take_receipts(&receipts),
+            HistoryOrder::Receipts(receipts) => return tx.link.take_receipts(&receipts, false),
+            HistoryOrder::BlockReceipts(receipts) => return tx.link.take_receipts(&receipts, true),
         };
-        if let Some(receipts) = tx.link.owe(receipt, block, tx.now) {
-            self.send_receipts(tx, &receipts);
+        if let Some(receipts) = tx.link.owe(receipt, blocks, tx.now) {
+            self.send_receipts(tx, &receipts, blocks);
         }
     }
 
     /// Sends receipts alone, within what may go back to the peer.
-    fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipts: &Receipts) {
+    fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipts: &Receipts, blocks: bool) {
         let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
         let bytes = bytes + tx.link.association.outer_len();
         let in_wire = tx.link.spec.counters.in_wire.get();
@@ -134,7 +137,7 @@ impl Transmitter {
         }
         self.departure.begin_train(tx.link.spec.id);
         let sent = self.seal_fresh(tx, Protocol::AGGFRAG, receipts.alone_len(), CONTROL_TOS, |payload| {
-            let _ = receipts.emit_alone(payload);
+            let _ = receipts.emit_alone(blocks, payload);
         });
         if sent.is_ok() {
             let counters = &tx.link.spec.counters.history;
@@ -149,14 +152,17 @@ impl crate::outbound::link::Link {
     /// A receipt is owed to the peer, for a block or a lone unit; those that are to leave alone now.
     fn owe(&mut self, receipt: Receipt, block: bool, now: Time) -> Option<Receipts> {
         let history = self.history.as_mut().filter(|_| self.association.can_send())?;
-        history.owed.note_kept(receipt, block, now);
-        history.owed.take_alone(now)
+        let owed = if block { &mut history.owed_blocks } else { &mut history.owed };
+        owed.note_kept(receipt, now);
+        owed.take_alone(now)
     }
 
-    /// The peer has kept these.
-    fn take_receipts(&mut self, receipts: &Receipts) {
-        if let (Some(history), Some(sa)) = (&mut self.history, &self.association.sa) {
-            history.acknowledged(receipts, sa);
+    /// The peer has kept these units, or blocks.
+    fn take_receipts(&mut self, receipts: &Receipts, blocks: bool) {
+        match (&mut self.history, &self.association.sa) {
+            (Some(history), Some(sa)) if blocks => history.acknowledged_blocks(receipts, sa),
+            (Some(history), Some(sa)) => history.acknowledged(receipts, sa),
+            _ => {}
         }
     }
 }
