@@ -8,6 +8,7 @@
 //! before any more. So a unit whose reference was replaced is older than the unit that replaced it, and the receiver refuses it
 //! ([`HistoryError::Gone`]). A place that units referred to lately is not given away, so that takes more reordering than paths have.
 
+pub mod cache;
 mod context;
 mod payload;
 mod receipts;
