@@ -4,6 +4,7 @@
 
 use std::time::Duration;
 
+use strait_clock::Time;
 use strait_compress::history::cache::{CACHED_MAX, CacheCapacity, CacheReceiver, CacheSender};
 use strait_compress::{Codecs, Method};
 
@@ -66,7 +67,7 @@ fn measure(pair: &mut Pair, what: &str, stream: &[u8]) {
         let [encode, index, decode] = &mut cost.times;
         let coded = timed(encode, || pair.sender.encode(block, &mut pair.room));
         let kept = coded.is_none_or(|coded| coded.worth_keeping);
-        let position = timed(index, || if kept { pair.sender.keep(block) } else { None });
+        let position = timed(index, || if kept { pair.sender.keep(block, Time::ZERO) } else { None });
         timed(decode, || {
             if let Some(coded) = coded {
                 assert_eq!(pair.receiver.decode(&pair.room[..coded.len], &mut pair.back), Ok(block.len()));

@@ -8,6 +8,9 @@
 //! lost block leaves a gap, a lost receipt costs bytes only, and nothing is ever reset. A reference that cannot be followed is
 //! refused ([`HistoryError::Gone`](super::HistoryError::Gone)): the receiver looks up addresses, it does not guess.
 //!
+//! Segments of the log can be [stored](CacheReceiver::store), [sealed](SegmentVault), and restored. After they were apart, both ends
+//! compare a [root](Manifest::root), or else a hash for each segment, and refer to what both have.
+//!
 //! What was sent in one flow makes blocks of another shorter, as in a block of both: all flows of the domain are an oracle for each
 //! other, and what was said long ago can be asked for.
 
@@ -15,13 +18,19 @@ mod anchors;
 mod copies;
 mod finder;
 mod index;
+mod manifest;
 mod ranges;
 mod receiver;
 mod ring;
+mod sealed;
 mod sender;
+mod stored;
 
+pub use manifest::{Agreed, Manifest};
 pub use receiver::{CacheReceiver, KeepError};
+pub use sealed::{CacheOwner, CacheRole, SEALED_MAX, SEED, SegmentVault};
 pub use sender::{CacheCoded, CacheSender};
+pub use stored::{RestoreError, STORED_MAX};
 
 /// Longest payload that is kept, in bytes: what a block expands to at most.
 pub const CACHED_MAX: usize = 1 << 16;

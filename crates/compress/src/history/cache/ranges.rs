@@ -71,8 +71,12 @@ impl Ranges {
 
     /// The range that has this position.
     pub(super) fn around(&self, position: u64) -> Option<Range<u64>> {
-        let at = self.0.partition_point(|range| range.end <= position);
-        self.0.get(at).filter(|range| range.start <= position).cloned()
+        self.at_or_after(position).filter(|range| range.start <= position)
+    }
+
+    /// The first range that ends behind this position.
+    pub(super) fn at_or_after(&self, position: u64) -> Option<Range<u64>> {
+        self.0.get(self.0.partition_point(|range| range.end <= position)).cloned()
     }
 
     /// Whether all of a range is held.

@@ -4,7 +4,7 @@ use super::super::HistoryError;
 use super::copies::Copies;
 use super::ranges::Added;
 use super::ring::Ring;
-use super::{CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition};
+use super::{Agreed, CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, Manifest, RestoreError};
 
 /// What one peer asked to be kept for one trust domain.
 #[derive(Debug)]
@@ -94,6 +94,41 @@ impl CacheReceiver {
     /// Forgets everything: the sender begins anew, or is another one.
     pub fn clear(&mut self) {
         self.ring = Ring::new(self.ring.capacity());
+    }
+
+    /// The numbers of the segments that can be stored: those of which something is held. The last of them still grows.
+    pub fn segments(&self) -> impl Iterator<Item = u64> {
+        self.ring.held_segments()
+    }
+
+    /// Writes a segment to the end of `out`, at most [`STORED_MAX`](super::STORED_MAX) bytes; false where nothing of it is held.
+    pub fn store(&self, number: u64, out: &mut Vec<u8>) -> bool {
+        self.ring.store(number, out)
+    }
+
+    /// Takes what [`CacheReceiver::store`] wrote. Segments come in the order of their numbers, before anything is kept.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; everything stays as it was then.
+    pub fn restore(&mut self, stored: &[u8]) -> Result<(), RestoreError> {
+        self.ring.restore(stored).map(drop)
+    }
+
+    /// What is held, for the sender to compare with. It hashes all of that: some 0.5 s for 1 GiB.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        Manifest::of(&self.ring)
+    }
+
+    /// From now on only what the sender has as well is held, of what `manifest` said. Nothing may have been kept since, and no unit
+    /// of before may arrive any more. Not needed where both ends have the same root.
+    pub fn agree(&mut self, manifest: &Manifest, agreed: &Agreed) {
+        self.ring.rewind(manifest.end());
+        for (_, segment) in manifest.segments.iter().enumerate().filter(|(at, _)| agreed.has(*at)) {
+            for range in &segment.held {
+                self.ring.hold(range.clone());
+            }
+        }
     }
 
     /// Bytes of payloads that are held.

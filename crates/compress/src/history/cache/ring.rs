@@ -6,7 +6,7 @@ use super::ranges::{Added, Ranges};
 use super::{CacheCapacity, SEGMENT};
 
 /// A segment's bytes as positions are counted.
-const SEGMENT_LEN: u64 = SEGMENT as u64;
+pub(super) const SEGMENT_LEN: u64 = SEGMENT as u64;
 /// A held range for so many bytes of the capacity: more gaps than units of 16 KiB that are lost every other one.
 const BYTES_PER_RANGE: u64 = 1 << 14;
 
@@ -58,6 +58,12 @@ impl Ring {
     /// Nothing is held any more. The log goes on where it ends.
     pub(super) fn forget(&mut self) {
         self.held.clear();
+    }
+
+    /// Nothing is held any more, and the log ends here, which is no farther than it did.
+    pub(super) fn rewind(&mut self, end: u64) {
+        self.forget();
+        self.end = self.end.min(end);
     }
 
     /// From now on these positions are held.

@@ -1,6 +1,9 @@
+use strait_clock::Time;
+
 use super::super::HistoryError;
 use super::*;
 
+mod apart;
 mod losses;
 
 /// Bytes of a block.
@@ -10,6 +13,7 @@ const BLOCK: usize = 25_000;
 struct Pair {
     sender: CacheSender,
     receiver: CacheReceiver,
+    now: Time,
     room: Vec<u8>,
     back: Vec<u8>,
 }
@@ -28,15 +32,17 @@ impl Pair {
         Pair {
             sender: CacheSender::new(capacity),
             receiver: CacheReceiver::new(capacity),
+            now: Time::ZERO,
             room: vec![0; CACHED_MAX],
             back: vec![0; CACHED_MAX],
         }
     }
 
     fn send(&mut self, payload: &[u8]) -> Sent {
+        self.now += core::time::Duration::from_millis(40);
         let coded = self.sender.encode(payload, &mut self.room);
         let worth = coded.is_none_or(|coded| coded.worth_keeping);
-        let position = if worth { self.sender.keep(payload) } else { None };
+        let position = if worth { self.sender.keep(payload, self.now) } else { None };
         let coded = coded.map(|coded| self.room[..coded.len].to_vec());
         Sent { coded, position, payload: payload.to_vec() }
     }
@@ -121,13 +127,15 @@ fn without_receipts_nothing_is_referred_to() {
 fn no_more_than_the_margin_waits_for_receipts() {
     let mut pair = Pair::new(CacheCapacity::MIN);
     let block = lines(1, BLOCK);
-    let kept = (0..100).filter(|_| pair.sender.keep(&block).is_some()).count();
+    let kept = (0..100).filter(|_| pair.sender.keep(&block, Time::ZERO).is_some()).count();
     assert_eq!(kept, SEGMENT / BLOCK);
     pair.sender.lost(CachePosition(0));
-    assert!(pair.sender.keep(&block).is_some());
+    assert!(pair.sender.keep(&block, Time::ZERO).is_some());
+    assert!(pair.sender.keep(&block, Time::from_nanos(1_999_999_999)).is_none());
+    assert!(pair.sender.keep(&block, Time::from_nanos(2_000_000_000)).is_some());
     for len in [0, COPY_MIN - 1, CACHED_MAX + 1] {
         pair.sender.clear();
-        assert_eq!(pair.sender.keep(&vec![0; len]), None);
+        assert_eq!(pair.sender.keep(&vec![0; len], Time::ZERO), None);
     }
 }
 
