@@ -32,14 +32,7 @@ impl Finder {
         self.copies.clear();
         let mut search = Search { ring, payload, start: 0 };
         let mut last = None;
-        loop {
-            let (slot, copy) = match self.follow(&search) {
-                Some((slot, copy)) => (slot, copy),
-                None => match search.look_up(index) {
-                    Some(copy) => (self.next_slot(), copy),
-                    None => break,
-                },
-            };
+        while let Some((slot, copy)) = self.next_copy(&search, index) {
             search.start += copy.between + copy.len;
             self.copies.push(copy);
             self.set_end(slot, copy.end());
@@ -50,6 +43,11 @@ impl Finder {
             self.set_end(slot, end.saturating_add((payload.len() - search.start) as u64));
         }
         &self.copies
+    }
+
+    /// The next copy, and the place for its end.
+    fn next_copy(&mut self, search: &Search, index: &AnchorIndex) -> Option<(usize, Copy)> {
+        self.follow(search).or_else(|| Some((self.next_slot(), search.look_up(index)?)))
     }
 
     /// The longest copy that begins where one ended.

@@ -56,20 +56,22 @@ impl<'a> Stored<'a> {
         if version != VERSION || count > RANGES_MAX || bytes.len() > SEGMENT {
             return None;
         }
-        let mut held = Vec::with_capacity(count);
-        let mut before = None;
-        for range in ranges.as_chunks::<RANGE>().0 {
-            let [a, b, c, d, e, f, g, h] = *range;
-            let start = first.checked_add(u32::from_be_bytes([a, b, c, d]).into())?;
-            let stop = start.checked_add(u32::from_be_bytes([e, f, g, h]).into())?;
-            if start >= stop || stop > end || before.is_some_and(|before| start <= before) {
-                return None;
-            }
-            before = Some(stop);
-            held.push(start..stop);
-        }
-        Some(Stored { number, held, bytes })
+        Some(Stored { number, held: parse_held(ranges, first..end)?, bytes })
     }
+}
+
+/// Ranges of these positions, in order, none of which touches the next.
+fn parse_held(ranges: &[u8], within: Range<u64>) -> Option<Vec<Range<u64>>> {
+    let mut held: Vec<Range<u64>> = Vec::with_capacity(ranges.len() / RANGE);
+    for [a, b, c, d, e, f, g, h] in ranges.as_chunks::<RANGE>().0 {
+        let start = within.start.checked_add(u32::from_be_bytes([*a, *b, *c, *d]).into())?;
+        let end = start.checked_add(u32::from_be_bytes([*e, *f, *g, *h]).into())?;
+        if start >= end || end > within.end || held.last().is_some_and(|before| start <= before.end) {
+            return None;
+        }
+        held.push(start..end);
+    }
+    Some(held)
 }
 
 /// The positions of a segment.
