@@ -8,6 +8,7 @@ pub mod ah;
 pub mod block;
 pub mod broker_message;
 pub mod broker_names;
+pub mod byte_cache;
 pub mod capture;
 pub mod compress_round_trip;
 pub mod configuration;
@@ -66,6 +67,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("block", block::check),
     ("broker_message", broker_message::check),
     ("broker_names", broker_names::check),
+    ("byte_cache", byte_cache::check),
     ("capture", capture::check),
     ("compress_round_trip", compress_round_trip::check),
     ("configuration", configuration::check),

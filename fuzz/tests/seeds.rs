@@ -3,6 +3,8 @@
 
 #[path = "seeds/broker.rs"]
 mod broker;
+#[path = "seeds/cache.rs"]
+mod cache;
 #[path = "seeds/captures.rs"]
 mod captures;
 #[path = "seeds/directory.rs"]
@@ -62,6 +64,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         payloads::headers_round_trip_seeds(),
         payloads::headers_expand_seeds(),
         payloads::ipcomp_payload_seeds(),
+        cache::byte_cache_seeds(),
         captures::link_layer_seeds(),
         payloads::datagram_seeds(),
         payloads::super_packet_seeds(),

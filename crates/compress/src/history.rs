@@ -9,6 +9,7 @@
 //! ([`HistoryError::Gone`]). A place that units referred to lately is not given away, so that takes more reordering than paths have.
 
 mod bulk;
+pub mod cache;
 mod context;
 mod late;
 mod payload;

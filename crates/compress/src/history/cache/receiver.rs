@@ -1,0 +1,145 @@
+//! The receiver's end: payloads by their position, and blocks made again from them.
+
+use super::super::HistoryError;
+use super::copies::Copies;
+use super::ranges::Added;
+use super::ring::Ring;
+use super::{Agreed, CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, Manifest, RestoreError};
+
+/// What one peer asked to be kept for one trust domain.
+#[derive(Debug)]
+pub struct CacheReceiver {
+    ring: Ring,
+}
+
+/// Why a payload is not kept. Its sender must get no receipt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeepError {
+    /// It is shorter than [`COPY_MIN`], longer than [`CACHED_MAX`], or ends beyond the last position.
+    #[error("a payload of {len} bytes cannot be kept there")]
+    Impossible {
+        /// Bytes of the payload.
+        len: usize,
+    },
+    /// So many bytes of newer payloads came before it that its place may be needed.
+    #[error("the payload is too old to be kept")]
+    Old,
+    /// A part of its place has another payload.
+    #[error("a part of the payload's place has another")]
+    Taken,
+    /// Too many payloads were lost: what is held would be in too many pieces.
+    #[error("what is kept would be in more than {most} pieces")]
+    TooManyPieces {
+        /// Pieces allowed.
+        most: usize,
+    },
+}
+
+impl CacheReceiver {
+    /// Keeps so much. Memory is taken in segments as payloads come.
+    #[must_use]
+    pub fn new(capacity: CacheCapacity) -> CacheReceiver {
+        CacheReceiver { ring: Ring::new(capacity) }
+    }
+
+    /// Keeps a payload at the position that its sender gave it. The sender is to get a receipt, also if it was kept before.
+    ///
+    /// # Errors
+    /// [`KeepError`]; the payload is not kept then.
+    pub fn keep(&mut self, position: CachePosition, payload: &[u8]) -> Result<(), KeepError> {
+        let impossible = KeepError::Impossible { len: payload.len() };
+        let start = position.0;
+        let end = start.checked_add(payload.len() as u64).ok_or(impossible)?;
+        if !(COPY_MIN..=CACHED_MAX).contains(&payload.len()) {
+            return Err(impossible);
+        }
+        if start < self.ring.end().saturating_sub(self.ring.capacity().margin()) {
+            return Err(KeepError::Old);
+        }
+        self.ring.extend(end);
+        match self.ring.hold(start..end) {
+            Added::New => self.ring.write(start, payload),
+            Added::Before => {}
+            Added::Partly => return Err(KeepError::Taken),
+            Added::Full => return Err(KeepError::TooManyPieces { most: self.ring.most_ranges() }),
+        }
+        Ok(())
+    }
+
+    /// Puts the payload that `coded` says into the front of `out` and says how many bytes it is.
+    ///
+    /// The length of `out` is the cap: nothing is written past it, and no more is done than that many bytes take.
+    ///
+    /// # Errors
+    /// [`HistoryError::Gone`] where it refers to what is not held, [`HistoryError::TooLong`] where `out` is too short,
+    /// [`HistoryError::Malformed`] where it is not what [`CacheSender::encode`](super::CacheSender::encode) writes. The bytes of
+    /// `out` mean nothing then.
+    pub fn decode(&self, coded: &[u8], out: &mut [u8]) -> Result<usize, HistoryError> {
+        let cap = out.len();
+        let too_long = HistoryError::TooLong { cap };
+        let (mut copies, mut between) = Copies::parse(coded, cap)?;
+        let mut room = out;
+        while let Some(copy) = copies.next()? {
+            let here = between.split_off(..copy.between).ok_or(HistoryError::Malformed)?;
+            room.split_off_mut(..here.len()).ok_or(too_long)?.copy_from_slice(here);
+            let copied = room.split_off_mut(..copy.len).ok_or(too_long)?;
+            if !self.ring.read(copy.position, copied) {
+                return Err(HistoryError::Gone);
+            }
+        }
+        room.split_off_mut(..between.len()).ok_or(too_long)?.copy_from_slice(between);
+        Ok(cap - room.len())
+    }
+
+    /// Forgets everything: the sender begins anew, or is another one.
+    pub fn clear(&mut self) {
+        self.ring = Ring::new(self.ring.capacity());
+    }
+
+    /// The numbers of the segments that can be stored: those of which something is held. The last of them still grows.
+    pub fn segments(&self) -> impl Iterator<Item = u64> {
+        self.ring.held_segments()
+    }
+
+    /// Writes a segment to the end of `out`, at most [`STORED_MAX`](super::STORED_MAX) bytes; false where nothing of it is held.
+    pub fn store(&self, number: u64, out: &mut Vec<u8>) -> bool {
+        self.ring.store(number, out)
+    }
+
+    /// Takes what [`CacheReceiver::store`] wrote. Segments come in the order of their numbers, before anything is kept.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; everything stays as it was then.
+    pub fn restore(&mut self, stored: &[u8]) -> Result<(), RestoreError> {
+        self.ring.restore(stored).map(drop)
+    }
+
+    /// What is held, for the sender to compare with. It hashes all of that: some 0.5 s for 1 GiB.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        Manifest::of(&self.ring)
+    }
+
+    /// From now on only what the sender has as well is held, of what `manifest` said. Nothing may have been kept since, and no unit
+    /// of before may arrive any more. Not needed where both ends have the same root.
+    pub fn agree(&mut self, manifest: &Manifest, agreed: &Agreed) {
+        self.ring.rewind(manifest.end());
+        for (_, segment) in manifest.segments.iter().enumerate().filter(|(at, _)| agreed.has(*at)) {
+            for range in &segment.held {
+                self.ring.hold(range.clone());
+            }
+        }
+    }
+
+    /// Bytes of payloads that are held.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.ring.held().bytes()
+    }
+
+    /// Bytes of memory that payloads take.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        self.ring.allocated()
+    }
+}

@@ -1,0 +1,228 @@
+//! The sender's end: what was said, what of it the receiver holds, and where to find it again.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::time::Duration;
+
+use strait_clock::Time;
+
+use super::anchors::anchors;
+use super::copies;
+use super::finder::Finder;
+use super::index::AnchorIndex;
+use super::ranges::Added;
+use super::ring::{Ring, SEGMENT_LEN};
+use super::{Agreed, CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, Manifest, RestoreError};
+
+/// Payloads that may wait for their receipts, beside the [margin](CacheCapacity::margin): as many as there are numbers that a
+/// replay window of 8,192 tells apart, for two datagrams each.
+const PENDING_MAX: usize = 4_096;
+/// A payload is worth keeping where what it takes is more than one byte in so many: with 16, a stream that comes for the third time
+/// takes five times as much; with 64 nothing is gained.
+const NEW_SHARE: usize = 32;
+
+/// How long a receipt is waited for where others want the room: three round trips over a satellite.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// What [`CacheSender::encode`] made of a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CacheCoded {
+    /// Bytes that it takes.
+    pub len: usize,
+    /// Bytes of the payload that are copied.
+    pub copied: usize,
+    /// Copies.
+    pub copies: usize,
+    /// Whether keeping the payload would gain anything: much of it is new, it takes many copies, or these are about to be
+    /// overwritten.
+    pub worth_keeping: bool,
+}
+
+/// What was said to one peer in one trust domain.
+#[derive(Debug)]
+pub struct CacheSender {
+    ring: Ring,
+    index: AnchorIndex,
+    finder: Finder,
+    /// Payloads without a receipt yet, in order.
+    pending: VecDeque<Pending>,
+}
+
+/// A payload that waits for its receipt.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    position: u64,
+    len: usize,
+    /// Since when.
+    at: Time,
+}
+
+impl CacheSender {
+    /// Keeps as much as the receiver does. Memory is taken in segments as payloads are kept, and a sixteenth of that for the index.
+    #[must_use]
+    pub fn new(capacity: CacheCapacity) -> CacheSender {
+        CacheSender {
+            ring: Ring::new(capacity),
+            index: AnchorIndex::new(capacity.bytes()),
+            finder: Finder::default(),
+            pending: VecDeque::new(),
+        }
+    }
+
+    /// Says `payload` by what the receiver holds, in the front of `out`; `None` where that is no shorter, or does not fit.
+    pub fn encode(&mut self, payload: &[u8], out: &mut [u8]) -> Option<CacheCoded> {
+        let copies = self.finder.find(&self.ring, &self.index, payload);
+        let room = out.len().min(payload.len().saturating_sub(1));
+        let len = copies::write(payload, copies, out.get_mut(..room)?)?;
+        let copied = copies.iter().map(|copy| copy.len).sum();
+        let old = self.ring.capacity().ageing(self.ring.end());
+        let is_old = copies.iter().any(|copy| copy.position < old);
+        let is_new = len > payload.len() / NEW_SHARE;
+        Some(CacheCoded { len, copied, copies: copies.len(), worth_keeping: is_new || is_old })
+    }
+
+    /// Gives `payload` a position and remembers it until its receipt comes. The unit that has it must say the position.
+    ///
+    /// `None` where it is too short or too long, or as much waits for receipts already as may: it is not kept then. Where others
+    /// want its room, what has waited for two seconds is given up, and so is what was overtaken by many receipts.
+    pub fn keep(&mut self, payload: &[u8], now: Time) -> Option<CachePosition> {
+        let position = self.ring.end();
+        let end = position.checked_add(payload.len() as u64)?;
+        if !(COPY_MIN..=CACHED_MAX).contains(&payload.len()) {
+            return None;
+        }
+        let stale = now.as_nanos().checked_sub(WAIT.as_nanos() as u64).map(Time::from_nanos);
+        while self.is_full(end) {
+            let overtaken = self.is_overtaken(end);
+            self.pending.pop_front_if(|first| overtaken || stale.is_some_and(|stale| first.at <= stale))?;
+        }
+        self.ring.extend(end);
+        self.ring.write(position, payload);
+        self.pending.push_back(Pending { position, len: payload.len(), at: now });
+        Some(CachePosition(position))
+    }
+
+    /// Whether as much waits as may, were the log to end here.
+    fn is_full(&self, end: u64) -> bool {
+        let first = self.pending.front().map_or(end, |first| first.position);
+        self.pending.len() >= PENDING_MAX || end - first > self.ring.capacity().margin()
+    }
+
+    /// Whether receipts came for more than half of what was kept since the first that waits.
+    fn is_overtaken(&self, end: u64) -> bool {
+        let first = self.pending.front().map_or(end, |first| first.position);
+        let waiting: usize = self.pending.iter().map(|pending| pending.len).sum();
+        2 * (waiting as u64) < end - first
+    }
+
+    /// The receiver holds the payload at this position: from now on payloads may refer to it.
+    pub fn acknowledged(&mut self, position: CachePosition) {
+        let Some(Pending { position, len, .. }) = self.take(position) else { return };
+        let range = position..position + len as u64;
+        if self.ring.hold(range.clone()) == Added::New {
+            self.note_anchors(range);
+        }
+    }
+
+    fn note_anchors(&mut self, range: Range<u64>) {
+        let mut at = range.start;
+        for chunk in self.ring.chunks(range) {
+            for anchor in anchors(chunk, 0) {
+                self.index.put(anchor.hash, at + anchor.end as u64);
+            }
+            at += chunk.len() as u64;
+        }
+    }
+
+    /// The payload at this position was lost, or no receipt is waited for any more.
+    pub fn lost(&mut self, position: CachePosition) {
+        let _ = self.take(position);
+    }
+
+    /// The same for all payloads before this position.
+    pub fn lost_before(&mut self, position: CachePosition) {
+        while self.pending.pop_front_if(|first| first.position < position.0).is_some() {}
+    }
+
+    fn take(&mut self, position: CachePosition) -> Option<Pending> {
+        let at = self.pending.binary_search_by_key(&position.0, |pending| pending.position).ok()?;
+        self.pending.remove(at)
+    }
+
+    /// The receiver has forgotten everything. Positions go on, so that none is given twice.
+    pub fn clear(&mut self) {
+        self.ring.forget();
+        self.index.clear();
+        self.finder.clear();
+        self.pending.clear();
+    }
+
+    /// The numbers of the segments that can be stored: those of which the receiver holds something. The last of them still grows.
+    pub fn segments(&self) -> impl Iterator<Item = u64> {
+        self.ring.held_segments()
+    }
+
+    /// Writes a segment to the end of `out`, at most [`STORED_MAX`](super::STORED_MAX) bytes; false where the receiver holds nothing
+    /// of it.
+    pub fn store(&self, number: u64, out: &mut Vec<u8>) -> bool {
+        self.ring.store(number, out)
+    }
+
+    /// Takes what [`CacheSender::store`] wrote. Segments come in the order of their numbers, before anything is kept. The receiver
+    /// must [agree](CacheSender::agree), or have the same root, before anything is encoded.
+    ///
+    /// # Errors
+    /// [`RestoreError`]; everything stays as it was then.
+    pub fn restore(&mut self, stored: &[u8]) -> Result<(), RestoreError> {
+        for range in self.ring.restore(stored)? {
+            self.note_anchors(range);
+        }
+        Ok(())
+    }
+
+    /// What the receiver is known to hold. It hashes all of that: some 0.5 s for 1 GiB.
+    #[must_use]
+    pub fn manifest(&self) -> Manifest {
+        Manifest::of(&self.ring)
+    }
+
+    /// From now on payloads refer to what of the receiver's manifest is here as well, acknowledged or not; the answer tells the
+    /// receiver, which must forget the rest. Positions go on behind all that either end has used. Not needed where both ends have
+    /// the same root; what waits for a receipt is [lost](CacheSender::lost_before) then.
+    pub fn agree(&mut self, receiver: &Manifest) -> Agreed {
+        self.clear();
+        let end = self.ring.end().max(receiver.end());
+        self.ring.extend(end.checked_next_multiple_of(SEGMENT_LEN).unwrap_or(end));
+        let oldest = self.ring.capacity().oldest(self.ring.end());
+        Agreed::of(receiver.segments.iter().map(|segment| {
+            let is_here =
+                segment.held.first().is_some_and(|range| range.start >= oldest) && segment.is_in(&self.ring);
+            if is_here {
+                for range in &segment.held {
+                    if self.ring.hold(range.clone()) == Added::New {
+                        self.note_anchors(range.clone());
+                    }
+                }
+            }
+            is_here
+        }))
+    }
+
+    /// Bytes of payloads that the receiver is known to hold.
+    #[must_use]
+    pub fn held_bytes(&self) -> u64 {
+        self.ring.held().bytes()
+    }
+
+    /// Bytes of memory that payloads and their index take.
+    #[must_use]
+    pub fn allocated(&self) -> usize {
+        self.ring.allocated() + self.index.allocated()
+    }
+
+    /// Payloads that wait for their receipts.
+    #[must_use]
+    pub fn pending(&self) -> usize {
+        self.pending.len()
+    }
+}
