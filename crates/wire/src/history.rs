@@ -87,11 +87,12 @@ impl Receipt {
     /// How many numbers it is ahead of one of the same association; `None` where they are of two.
     #[must_use]
     pub const fn distance(self, before: Receipt) -> Option<u64> {
-        let numbers = Receipt::NUMBERS as u16;
-        if self.0 / numbers != before.0 / numbers {
+        // The number's bits; those above are the SPI's.
+        const NUMBER: u16 = 0x3fff;
+        if self.0 & !NUMBER != before.0 & !NUMBER {
             return None;
         }
-        Some((self.0.wrapping_sub(before.0) % numbers) as u64)
+        Some((self.0.wrapping_sub(before.0) & NUMBER) as u64)
     }
 }
 

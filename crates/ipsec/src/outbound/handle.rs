@@ -61,10 +61,7 @@ impl Outbound {
                 self.send_to(peer, now, outlet, |sender, tx| sender.ask_again(tx, &missing));
             }
             Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
-            Order::Header(peer, spi, change) => self.change(peer, |_, link| {
-                let sa = link.association.sa.as_mut().filter(|sa| sa.spi == spi);
-                sa.into_iter().for_each(|sa| sa.change_header(change, now));
-            }),
+            Order::Header(peer, spi, change) => self.change_header((peer, spi), change, now),
             Order::Acknowledge(peer, acknowledgement, elsewhere) => {
                 self.send_to(peer, now, outlet, |sender, tx| {
                     sender.acknowledge(tx, acknowledgement, elsewhere)
@@ -84,6 +81,14 @@ impl Outbound {
 
     fn explain(&mut self, now: Time, outlet: &mut impl Outlet) {
         outlet.notice(Notice::Explained(Box::new(self.stages.compressor.explain(now))));
+    }
+
+    /// Changes the header of the association to `peer` with this SPI, if it is still in use.
+    fn change_header(&mut self, (peer, spi): (PeerId, Spi), change: HeaderChange, now: Time) {
+        self.change(peer, |_, link| {
+            let sa = link.association.sa.as_mut().filter(|sa| sa.spi == spi);
+            sa.into_iter().for_each(|sa| sa.change_header(change, now));
+        });
     }
 
     /// Changes the link to `peer`, if there is one.
