@@ -37,6 +37,7 @@ pub mod link_layer;
 pub mod login_message;
 pub mod login_prediction;
 pub mod login_screen;
+pub mod lone_unit;
 pub mod mark_file;
 pub mod operations_data;
 pub mod operations_keys;
@@ -96,6 +97,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("login_message", login_message::check),
     ("login_prediction", login_prediction::check),
     ("login_screen", login_screen::check),
+    ("lone_unit", lone_unit::check),
     ("mark_file", mark_file::check),
     ("operations_data", operations_data::check),
     ("operations_keys", operations_keys::check),

@@ -59,6 +59,7 @@ fn halves_settings(bits: u8) -> HalvesSettings {
         let any = |text: &str| text.parse().expect("a prefix");
         settings.rules = [("0.0.0.0/0", "0.0.0.0/0"), ("::/0", "::/0")]
             .map(|(from, to)| Rule {
+                history: Some(strait_ipsec::HistoryScope::Flow),
                 from: any(from),
                 to: any(to),
                 protocol: None,

@@ -11,6 +11,8 @@ mod captures;
 mod directory;
 #[path = "seeds/files.rs"]
 mod files;
+#[path = "seeds/history.rs"]
+mod history;
 #[path = "seeds/login.rs"]
 mod login;
 #[path = "seeds/modems.rs"]
@@ -58,6 +60,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         captures::capture_seeds(),
         wire::probe_demux_vnet_seeds(),
         wire::repair_seeds(),
+        history::lone_unit_seeds(),
         wire::icmp_seeds(),
         payloads::expand_seeds(),
         payloads::compress_round_trip_seeds(),

@@ -11,8 +11,8 @@ use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
-    Policies, Reason, Rule, RuleSet, SaSpec,
+    Counters, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
+    PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::{Protocol, Spi, Tos, vnet};
@@ -43,6 +43,8 @@ pub struct HalvesSettings {
     pub mtu: u16,
     /// What the receiver's host takes.
     pub udp_offload: UdpOffload,
+    /// What the receiver keeps of packets that leave alone.
+    pub history: HistoryTerms,
 }
 
 impl Default for HalvesSettings {
@@ -56,6 +58,7 @@ impl Default for HalvesSettings {
             rules: Vec::new(),
             mtu: 1500,
             udp_offload: UdpOffload::Unsupported,
+            history: HistoryTerms::NONE,
         }
     }
 }
@@ -110,12 +113,14 @@ impl Halves {
             outbound.handle(order, now, nowhere);
         }
         if let Some(spec) = sa(&settings, there) {
-            outbound.handle(outbound::Order::Install(Box::new(OutboundSa::new(&spec))), now, nowhere);
+            let sa = OutboundSa::new(&spec).with_history(settings.history);
+            outbound.handle(outbound::Order::Install(Box::new(sa)), now, nowhere);
         }
         inbound.handle(inbound::Order::Policies(behind(here)));
         inbound.handle(inbound::Order::AddPeer(here.peer(), Arc::new(PeerCounters::default())));
         if let Some(spec) = sa(&settings, here) {
-            inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
+            let sa = InboundSa::new(&spec).with_history(settings.history);
+            inbound.handle(inbound::Order::Install(Box::new(sa)));
         }
         let sealer = Sealer::new(settings.suite, settings.iv, SPI);
         Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2] }

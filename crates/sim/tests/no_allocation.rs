@@ -18,6 +18,9 @@ use strait_ipsec::{Domain, LeakPolicy, Mix, Notice, Padding, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
+#[path = "no_allocation/lone.rs"]
+mod lone;
+
 thread_local! {
     /// Allocations of this thread.
     static COUNT: Cell<u64> = const { Cell::new(0) };
