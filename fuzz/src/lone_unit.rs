@@ -34,9 +34,9 @@ fn check_parsers(data: &[u8]) {
         head.emit(&mut bytes).unwrap();
         assert_eq!([&bytes[..], rest].concat(), data);
     }
-    if let Ok(mut receipts) = Receipts::parse_alone(data) {
+    if let Ok((mut receipts, blocks)) = Receipts::parse_alone(data) {
         let mut bytes = vec![0xff; receipts.alone_len()];
-        receipts.emit_alone(&mut bytes).unwrap();
+        receipts.emit_alone(blocks, &mut bytes).unwrap();
         assert_eq!(bytes, data);
         let all = receipts.as_slice().len();
         let taken = receipts.take_newest(2);

@@ -2,6 +2,7 @@
 
 use strait_clock::Time;
 use strait_scheduler::Pacer;
+use strait_wire::Spi;
 use strait_wire::missing::MissingRanges;
 
 use super::context::{Outlet, TxContext};
@@ -13,7 +14,7 @@ use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
 use crate::reports::ReceivedReport;
-use crate::{Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
+use crate::{HeaderChange, Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
 
 impl Outbound {
     /// Makes one change.
