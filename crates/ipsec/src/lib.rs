@@ -49,8 +49,8 @@ mod stream_link;
 pub mod wrap;
 
 pub use counters::{
-    CodecCounters, Counter, Counters, HistoryCounters, PeerCounters, QueueCounters, QueueDelay,
-    RepairCounters, RuleCounters, Tally,
+    CarrierCounters, CarrierState, CodecCounters, Counter, Counters, HistoryCounters, PeerCounters,
+    QueueCounters, QueueDelay, RepairCounters, RuleCounters, Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
