@@ -2,6 +2,7 @@
 //!
 //! All are relaxed atomics: written by the packet threads, read by the control plane.
 
+mod carrier;
 mod history;
 mod queue;
 mod repair;
@@ -11,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use strait_compress::Codec;
 
 use crate::{Drops, LatestEndpoint, PathState, Reason, StreamLink};
+pub use carrier::{CarrierCounters, CarrierState};
 pub use history::HistoryCounters;
 pub use queue::{QueueCounters, QueueDelay};
 pub use repair::RepairCounters;
@@ -151,6 +153,8 @@ pub struct PeerCounters {
     pub reports_in: Tally,
     /// Packets that left alone, coded against earlier ones.
     pub history: HistoryCounters,
+    /// What carries ESP.
+    pub carrier: CarrierCounters,
     /// Losses and their repair.
     pub repair: RepairCounters,
     /// The state of the path, from the reports received.

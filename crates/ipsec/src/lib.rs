@@ -49,8 +49,8 @@ mod stream_link;
 pub mod wrap;
 
 pub use counters::{
-    CodecCounters, Counter, Counters, HistoryCounters, PeerCounters, QueueCounters, QueueDelay,
-    RepairCounters, RuleCounters, Tally,
+    CarrierCounters, CarrierState, CodecCounters, Counter, Counters, HistoryCounters, PeerCounters,
+    QueueCounters, QueueDelay, RepairCounters, RuleCounters, Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;
@@ -63,6 +63,7 @@ pub use history::HistoryTerms;
 pub use inbound::Inbound;
 pub use notice::{Explanation, Notice};
 pub use offload::{SuperPacket, Unusable};
+pub use orders::HistoryOrder;
 pub use outbound::Outbound;
 pub use padding::{AttackYield, AttackerPlace, LeakPolicy, Mix, Padding};
 pub use path_state::{PathState, PathStatus, RateStatus};

@@ -20,6 +20,7 @@ mod bulk_flows;
 mod compressor;
 mod context;
 mod departure;
+mod direct;
 mod fragment_outer;
 mod gatherer;
 mod group;
@@ -37,6 +38,7 @@ mod plain;
 mod queue;
 mod ratio_estimate;
 mod repair;
+mod repeats;
 mod reporting;
 pub(crate) mod return_budget;
 mod scheduler;
@@ -368,6 +370,7 @@ impl TxStages {
         refuse_too_big(tx.link, packet, tx.now, tx.outlet).map_err(lost)?;
         let room = tx.link.association.payload_room();
         tx.link.association.path.watch(packet, room, tx.now);
+        tx.link.association.direct.watch(packet.ip());
         let waiting = self.classify(tx.link, packet, offload, tx.now);
         self.compressor.tell_changes(tx.outlet);
         if !tx.link.must_wait()

@@ -82,6 +82,8 @@ pub struct OutboundSa {
     pub(crate) repair: RepairTerms,
     /// What its receiver keeps of earlier packets.
     pub(crate) history: HistoryTerms,
+    /// Whether its receiver takes it directly behind IP as well as in UDP.
+    pub(crate) direct: bool,
     /// Bytes of a header in front of the next packet.
     pub(crate) lead: usize,
     /// The header with the key of its packets, if it has one.
@@ -109,6 +111,7 @@ impl OutboundSa {
             look_at: Time::MAX,
             repair: RepairTerms::Off,
             history: HistoryTerms::NONE,
+            direct: false,
             lead: 0,
             header: None,
             base: 0,
@@ -180,6 +183,13 @@ impl OutboundSa {
         self
     }
 
+    /// The same, whose receiver takes its packets directly behind IP too, where that is agreed: protocol 50, without UDP.
+    #[must_use]
+    pub const fn with_direct(mut self, agreed: bool) -> OutboundSa {
+        self.direct = agreed;
+        self
+    }
+
     /// The same, going on where an earlier run stopped, with no number that is not reserved.
     #[must_use]
     pub fn within(self, reserve: Reserve) -> OutboundSa {
@@ -234,6 +244,8 @@ pub struct InboundSa {
     pub(crate) repair: RepairTerms,
     /// What is kept of earlier packets.
     pub(crate) history: HistoryTerms,
+    /// Whether its packets may come directly behind IP as well as in UDP.
+    pub(crate) direct: bool,
     /// The header that brought its key, if one did.
     pub(crate) header: Option<Box<InboundHeader>>,
 }
@@ -260,6 +272,7 @@ impl InboundSa {
             recovers: false,
             repair: RepairTerms::Off,
             history: HistoryTerms::NONE,
+            direct: false,
             header: None,
         }
     }
@@ -316,6 +329,13 @@ impl InboundSa {
     #[must_use]
     pub const fn with_history(mut self, terms: HistoryTerms) -> InboundSa {
         self.history = terms;
+        self
+    }
+
+    /// The same, whose packets may come directly behind IP too, where that is agreed.
+    #[must_use]
+    pub const fn with_direct(mut self, agreed: bool) -> InboundSa {
+        self.direct = agreed;
         self
     }
 

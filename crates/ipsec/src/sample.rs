@@ -16,7 +16,7 @@ use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet, UdpOffload};
 use crate::offload::SuperPacket;
-use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Train, TransmitRefused};
+use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Train, TransmitRefused, Via};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, LeakPolicy, Notice, Outbound, OutboundSa, Payloads,
     PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
@@ -275,6 +275,10 @@ impl Chooser for Always {
 #[derive(Debug, Default)]
 pub(crate) struct Wire {
     pub(crate) datagrams: Vec<(Vec<u8>, Tos)>,
+    /// What carried each of them.
+    pub(crate) vias: Vec<Via>,
+    /// Whether it takes nothing directly behind IP.
+    pub(crate) refuses_direct: bool,
     pub(crate) host: Vec<Vec<u8>>,
     pub(crate) notices: Vec<Notice>,
     /// What the workers have to do.
@@ -285,7 +289,11 @@ pub(crate) struct Wire {
 
 impl Outlet for Wire {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
+        if self.refuses_direct && train.via == Via::Esp {
+            return Err(TransmitRefused::Failed);
+        }
         self.datagrams.extend(train.datagrams().map(|datagram| (datagram.to_vec(), train.tos)));
+        self.vias.resize(self.datagrams.len(), train.via);
         Ok(())
     }
 

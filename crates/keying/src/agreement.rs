@@ -4,7 +4,7 @@ use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite, WrongLength, choose};
 use strait_ipsec::{HistoryTerms, IvMode, Payloads, RepairTerms};
 use zeroize::Zeroizing;
 
-use crate::{Capabilities, LossRepair, PayloadFormat};
+use crate::{Capabilities, DirectEsp, LossRepair, PayloadFormat};
 
 /// What the keys are exported under (RFC 8446 section 7.5, RFC 5705 section 4).
 pub(crate) const LABEL: &[u8] = b"EXPORTER-strait-esp-v1";
@@ -30,6 +30,8 @@ pub(crate) struct PairAgreement {
     pub history_in: HistoryTerms,
     /// What the other end keeps.
     pub history_out: HistoryTerms,
+    /// Whether ESP may go directly behind IP, both ways.
+    pub direct: bool,
 }
 
 impl PairAgreement {
@@ -70,6 +72,8 @@ impl PairAgreement {
             repair_out: terms(mine, theirs),
             history_in: kept(mine),
             history_out: kept(theirs),
+            // Whether it passes is told by probes, which a peer with standard payloads does not answer.
+            direct: !standard && [mine.direct, theirs.direct] == [DirectEsp::Taken; 2],
         })
     }
 }
@@ -113,6 +117,7 @@ mod tests {
             Capabilities { codecs: CodecSet::EMPTY.with(Codec::Lz4), ..capabilities() },
             Capabilities { repair: LossRepair::Paced, ..capabilities() },
             Capabilities { repair: LossRepair::Off, ..capabilities() },
+            Capabilities { direct: DirectEsp::Taken, ..capabilities() },
             Capabilities { suites: SuiteSet::EMPTY.with(Suite::Aes256Gcm), ..capabilities() },
         ];
         for theirs in table {
@@ -168,6 +173,21 @@ mod tests {
         ] {
             let agreed = PairAgreement::of(&capabilities(), &theirs).unwrap();
             assert_eq!((agreed.repair_in, agreed.repair_out), (repair_in, repair_out), "{theirs:?}");
+        }
+    }
+
+    #[test]
+    fn esp_goes_directly_behind_ip_only_where_both_ends_take_it() {
+        let taken = Capabilities { direct: DirectEsp::Taken, ..capabilities() };
+        let standard = Capabilities { format: PayloadFormat::Standard, ..taken.clone() };
+        for (mine, theirs, direct) in [
+            (&capabilities(), &capabilities(), false),
+            (&taken, &capabilities(), false),
+            (&capabilities(), &taken, false),
+            (&taken, &taken, true),
+            (&taken, &standard, false),
+        ] {
+            assert_eq!(PairAgreement::of(mine, theirs).unwrap().direct, direct, "{mine:?} {theirs:?}");
         }
     }
 

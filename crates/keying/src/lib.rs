@@ -49,12 +49,14 @@ pub use event::{ControlEvent, HandshakeFailure, Refusal};
 pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey, SIGNATURE_LEN};
 pub use kdf::derive_key;
 pub use message::{
-    Capabilities, DeliveryReporting, Expansion, LossRepair, Message, MessageError, PayloadFormat,
+    Capabilities, DeliveryReporting, DirectEsp, Expansion, LossRepair, Message, MessageError, PayloadFormat,
     SessionTerms,
 };
 pub use move_log::MoveLog;
 pub use openssh::{OpenSshError, SSH_BLOB_LEN, SSH_KEY_TYPE};
-pub use settings::{ControlSettings, KeyExport, Lifetime, PeerConfig, RepairMode, SetupError, Start, Where};
+pub use settings::{
+    CarrierMode, ControlSettings, KeyExport, Lifetime, PeerConfig, RepairMode, SetupError, Start, Where,
+};
 pub use status::{AssociationStatus, PeerState, PeerStatus, Role, SaStatus};
 pub use token::PresharedToken;
 pub use x25519::{x25519, x25519_public};

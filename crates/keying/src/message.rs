@@ -16,7 +16,7 @@ mod fields;
 
 use strait_wire::Spi;
 
-pub use capabilities::{Capabilities, DeliveryReporting, LossRepair, PayloadFormat};
+pub use capabilities::{Capabilities, DeliveryReporting, DirectEsp, LossRepair, PayloadFormat};
 pub use expansion::Expansion;
 use fields::{FieldWriter, Fields};
 

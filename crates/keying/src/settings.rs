@@ -146,6 +146,18 @@ pub struct PeerConfig {
     pub format: PayloadFormat,
     /// Whether losses are repaired, if the peer does that too.
     pub repair: RepairMode,
+    /// What carries ESP.
+    pub carrier: CarrierMode,
+}
+
+/// What the configuration says of what carries ESP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CarrierMode {
+    /// UDP.
+    #[default]
+    Udp,
+    /// IP itself (protocol 50), where the peer takes it and the network lets it pass; UDP else.
+    Ip,
 }
 
 /// What the configuration says of repairing losses.

@@ -69,6 +69,11 @@ impl Program {
         self.add(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
     }
 
+    /// A becomes the 16 bits at byte `at`.
+    pub(crate) fn load_half(&mut self, at: u32) {
+        self.add(libc::BPF_LD | libc::BPF_H | libc::BPF_ABS, at);
+    }
+
     /// A becomes the byte at `at`.
     pub(crate) fn load_byte(&mut self, at: u32) {
         self.add(libc::BPF_LD | libc::BPF_B | libc::BPF_ABS, at);
@@ -97,6 +102,11 @@ impl Program {
     /// X becomes `k`.
     pub(crate) fn set_x(&mut self, k: u32) {
         self.add(libc::BPF_LDX | libc::BPF_W | libc::BPF_IMM, k);
+    }
+
+    /// X becomes the length of the IPv4 header that the packet begins with.
+    pub(crate) fn set_x_to_v4_header_len(&mut self) {
+        self.add(libc::BPF_LDX | libc::BPF_B | libc::BPF_MSH, 0);
     }
 
     /// X moves on by (A + 1) times 2 to the power of `shift`; A becomes X.

@@ -109,6 +109,8 @@ struct Daemon {
     socket: Arc<UdpSocket>,
     /// For peers directly behind IP, if there were any at the start.
     direct: Option<Arc<Direct>>,
+    /// Why there are no sockets for it, which sessions can do without.
+    no_direct: Option<String>,
     ranking: Ranking,
     control: Control,
     sessionless: SessionlessKeys,

@@ -17,7 +17,7 @@ use strait_wire::{Protocol, ip};
 use crate::poll::{PollFd, wait};
 
 use filter::Look;
-pub use filter::PeerFlow;
+pub use filter::{PeerFlow, Watched};
 
 /// Protocols that are answered here and not by the kernel.
 const OWNED: [Protocol; 5] = [Protocol::ESP, Protocol::AH, Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6];
@@ -78,6 +78,8 @@ impl Default for Buffer {
 #[derive(Debug)]
 struct DirectSockets {
     sender: OwnedFd,
+    /// Takes ESP, in front of which the system puts the IP header.
+    esp: OwnedFd,
     tap: OwnedFd,
     /// Held for what they keep the kernel from.
     _owners: Vec<OwnedFd>,
@@ -92,11 +94,11 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// Opens them, deaf to all but `flows`; every packet sent carries `mark` for policy routing, if there is one.
+    /// Opens them, deaf to all but what is `watched`; every packet sent carries `mark` for policy routing, if there is one.
     ///
     /// # Errors
     /// [`DirectError`] with the remedy.
-    pub fn open(flows: &[PeerFlow], mark: Option<u32>) -> Result<Direct, DirectError> {
+    pub fn open(watched: &Watched, mark: Option<u32>) -> Result<Direct, DirectError> {
         let direct = Direct {
             v4: DirectSockets::open(ip::Version::V4)?,
             v6: match DirectSockets::open(ip::Version::V6) {
@@ -107,25 +109,25 @@ impl Direct {
             },
         };
         if let Some(mark) = mark {
-            let mut senders = direct.sockets().map(|(_, sockets)| &sockets.sender);
+            let mut senders = direct.sockets().flat_map(|(_, sockets)| [&sockets.sender, &sockets.esp]);
             senders
                 .try_for_each(|sender| socket::mark(sender, mark))
                 .map_err(|_| DirectError::Mark { mark })?;
         }
-        direct.watch(flows)?;
+        direct.watch(watched)?;
         Ok(direct)
     }
 
-    /// Receives `flows` from now on, and nothing else of the host's traffic; of more peers than the kernel has room to
+    /// Receives what is `watched` from now on, and nothing else of the host's traffic; of more peers than the kernel has room to
     /// tell apart, all that has their protocols.
     ///
     /// # Errors
     /// [`DirectError::Io`] when the kernel takes no filter at all.
-    pub fn watch(&self, flows: &[PeerFlow]) -> Result<(), DirectError> {
+    pub fn watch(&self, watched: &Watched) -> Result<(), DirectError> {
         for (version, sockets) in self.sockets() {
-            let exact = sockets.filter(version, flows, Look::Exact);
+            let exact = sockets.filter(version, watched, Look::Exact);
             exact
-                .or_else(|_| sockets.filter(version, flows, Look::Coarse))
+                .or_else(|_| sockets.filter(version, watched, Look::Coarse))
                 .map_err(failed("set the packet filter"))?;
         }
         Ok(())
@@ -133,7 +135,7 @@ impl Direct {
 
     /// What packets are sent by.
     pub fn senders(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.sockets().map(|(_, sockets)| sockets.sender.as_fd())
+        self.sockets().flat_map(|(_, sockets)| [sockets.sender.as_fd(), sockets.esp.as_fd()])
     }
 
     /// Sends `bytes` as packets of `segment` bytes each (the last may be shorter) towards `to`.
@@ -143,20 +145,23 @@ impl Direct {
     /// [`crate::udp::is_too_big`]) when a packet does not fit the path's first interface. Anything else as
     /// `sendmmsg(2)`.
     pub fn send_train(&self, to: IpAddr, segment: usize, bytes: &[u8]) -> io::Result<()> {
-        let sockets =
-            self.of(version_of(to)).ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))?;
-        let segment = segment.max(1);
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            match socket::send(&sockets.sender, to, rest.chunks(segment)) {
-                Ok(sent) => rest = rest.get(sent * segment..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && rest.len() < bytes.len() => {
-                    sockets.wait_writable(PATIENCE)?;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
+        let sockets = self.to(to)?;
+        DirectSockets::send(&sockets.sender, (to, None), segment, bytes)
+    }
+
+    /// Sends `bytes` as ESP packets of `segment` bytes each (the last may be shorter) towards `to`, with an IP header
+    /// that the system makes: its source is that of a UDP datagram on any address, and it has these marks.
+    ///
+    /// # Errors
+    /// As [`Direct::send_train`].
+    pub fn send_esp(&self, to: IpAddr, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
+        let to = to.to_canonical();
+        let sockets = self.to(to)?;
+        DirectSockets::send(&sockets.esp, (to, Some(tos)), segment, bytes)
+    }
+
+    fn to(&self, to: IpAddr) -> io::Result<&DirectSockets> {
+        self.of(version_of(to)).ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))
     }
 
     /// What is readable when packets of `version` have come; nothing where the system has no such packets.
@@ -170,7 +175,16 @@ impl Direct {
     /// # Errors
     /// As `ppoll(2)`; `TimedOut`.
     pub fn wait_writable(&self, to: IpAddr, patience: Duration) -> io::Result<()> {
-        self.of(version_of(to)).map_or(Ok(()), |sockets| sockets.wait_writable(patience))
+        self.of(version_of(to)).map_or(Ok(()), |sockets| wait_writable(&sockets.sender, patience))
+    }
+
+    /// The same for ESP.
+    ///
+    /// # Errors
+    /// As `ppoll(2)`; `TimedOut`.
+    pub fn wait_esp_writable(&self, to: IpAddr, patience: Duration) -> io::Result<()> {
+        let sockets = self.of(version_of(to.to_canonical()));
+        sockets.map_or(Ok(()), |sockets| wait_writable(&sockets.esp, patience))
     }
 
     /// Gives `each` the next packet of `version`, or several that a driver joined, one after the other.
@@ -216,32 +230,54 @@ impl Direct {
 }
 
 impl DirectSockets {
+    /// Sends all of `bytes` by one socket, with these marks unless they are whole packets.
+    fn send(
+        socket: &OwnedFd,
+        (to, tos): (IpAddr, Option<u8>),
+        segment: usize,
+        bytes: &[u8],
+    ) -> io::Result<()> {
+        let segment = segment.max(1);
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match socket::send(socket, to, tos, rest.chunks(segment)) {
+                Ok(sent) => rest = rest.get(sent * segment..).unwrap_or_default(),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock && rest.len() < bytes.len() => {
+                    wait_writable(socket, PATIENCE)?;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
     fn open(version: ip::Version) -> Result<DirectSockets, DirectError> {
         let (domain, ethertype) = match version {
             ip::Version::V4 => (libc::AF_INET, libc::ETH_P_IP),
             ip::Version::V6 => (libc::AF_INET6, libc::ETH_P_IPV6),
         };
-        let nothing = filter::program(version, &[], Look::Coarse).unwrap_or_default();
+        let nothing = filter::program(version, &Watched::default(), Look::Coarse).unwrap_or_default();
         let owner = |protocol: Protocol| socket::owner(domain, protocol.0, &nothing);
         let owners: io::Result<Vec<OwnedFd>> = OWNED.into_iter().map(owner).collect();
         Ok(DirectSockets {
             sender: socket::sender(domain).map_err(failed("open a raw socket"))?,
+            esp: socket::esp(domain, &nothing).map_err(failed("open a raw socket"))?,
             _owners: owners.map_err(failed("open a raw socket"))?,
             tap: socket::tap(ethertype, &nothing).map_err(failed("open a packet socket"))?,
         })
     }
 
-    fn filter(&self, version: ip::Version, flows: &[PeerFlow], look: Look) -> io::Result<()> {
+    fn filter(&self, version: ip::Version, watched: &Watched, look: Look) -> io::Result<()> {
         // Too many steps; where there is no room for them (sysctl `net.core.optmem_max`) the kernel says so.
-        let program = filter::program(version, flows, look).ok_or(io::ErrorKind::StorageFull)?;
+        let program = filter::program(version, watched, look).ok_or(io::ErrorKind::StorageFull)?;
         socket::attach(&self.tap, &program)
     }
+}
 
-    fn wait_writable(&self, patience: Duration) -> io::Result<()> {
-        match wait(&mut [PollFd::writable(self.sender.as_fd())], Some(patience))? {
-            0 => Err(io::ErrorKind::TimedOut.into()),
-            _ => Ok(()),
-        }
+fn wait_writable(socket: &OwnedFd, patience: Duration) -> io::Result<()> {
+    match wait(&mut [PollFd::writable(socket.as_fd())], Some(patience))? {
+        0 => Err(io::ErrorKind::TimedOut.into()),
+        _ => Ok(()),
     }
 }
 

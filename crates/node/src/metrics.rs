@@ -23,6 +23,7 @@ pub fn text(report: &DaemonReport) -> String {
         peers(report),
         paths(report),
         repairs(report),
+        carriers(report),
         histories(report),
         queues(report),
         rules(report),
@@ -443,6 +444,28 @@ fn repairs(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "Wire bytes received for the sake of repair.",
             |peer| Some(number(peer.repair.as_ref()?.received_wire_bytes)),
+        ),
+    ];
+    of_peers(report, &known)
+}
+
+/// What carries ESP, where that can be IP itself.
+fn carriers(report: &DaemonReport) -> Vec<MetricFamily> {
+    let known: [(&str, &str, &str, OfPeer); 3] = [
+        ("peer_direct", "gauge", "1 if ESP to the peer goes directly behind IP, 0 if in UDP.", |peer| {
+            Some(if peer.carrier.as_ref()?.sending == "ip" { 1.0 } else { 0.0 })
+        }),
+        (
+            "peer_direct_datagrams_sent_total",
+            "counter",
+            "Datagrams sent directly behind IP with session keys.",
+            |peer| Some(number(peer.carrier.as_ref()?.sent_datagrams)),
+        ),
+        (
+            "peer_direct_datagrams_received_total",
+            "counter",
+            "Datagrams received directly behind IP with session keys.",
+            |peer| Some(number(peer.carrier.as_ref()?.received_datagrams)),
         ),
     ];
     of_peers(report, &known)

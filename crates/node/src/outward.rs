@@ -170,6 +170,18 @@ impl OutwardIo<'_> {
         }
     }
 
+    /// As ESP, behind an IP header of the system's.
+    fn send_esp(&self, train: Train<'_>) -> io::Result<()> {
+        let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
+        let send = || direct.send_esp(train.to.ip(), train.tos.0, train.segment, train.bytes);
+        match send() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                direct.wait_esp_writable(train.to.ip(), PATIENCE).and_then(|()| send())
+            }
+            sent => sent,
+        }
+    }
+
     /// As they are.
     fn send_packets(&self, train: Train<'_>) -> io::Result<()> {
         // A peer that is reached so is only in use where there are sockets for it.
@@ -188,6 +200,7 @@ impl Outlet for OutwardIo<'_> {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let sent = match train.via {
             Via::Udp => self.send_datagrams(train),
+            Via::Esp => self.send_esp(train),
             Via::Ip => self.send_packets(train),
         };
         sent.map_err(

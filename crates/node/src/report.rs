@@ -1,5 +1,6 @@
 //! The document of `strait show --json`; every counter starts at 0 when the daemon starts.
 
+mod carrier;
 mod decision;
 mod directory;
 mod history;
@@ -12,6 +13,7 @@ mod sessionless;
 
 use serde::{Deserialize, Serialize};
 
+pub use carrier::CarrierReport;
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
 pub use history::HistoryReport;
@@ -113,6 +115,9 @@ pub struct PeerReport {
     pub allowed_ips: Vec<String>,
     /// The pair of security associations of the current session; none with manual keys or without a session.
     pub association: Option<AssociationReport>,
+    /// What carries ESP; none without sessions.
+    #[serde(default)]
+    pub carrier: Option<CarrierReport>,
     /// The pair of security associations with manual keys; none with session keys.
     pub manual: Option<ManualReport>,
     /// Keys that need no session; none with other keys.

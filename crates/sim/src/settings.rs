@@ -7,8 +7,8 @@ use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec, Rule};
 use strait_keying::{
-    Capabilities, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey, RepairMode,
-    Start, Where,
+    Capabilities, CarrierMode, Lifetime, PayloadFormat, PeerConfig, PresharedToken, PrivateKey, PublicKey,
+    RepairMode, Start, Where,
 };
 use strait_scheduler::LinkRate;
 
@@ -158,6 +158,7 @@ impl NodeSettings {
             keepalive: None,
             format: PayloadFormat::Strait,
             repair: RepairMode::Auto,
+            carrier: CarrierMode::Udp,
         }
     }
 }

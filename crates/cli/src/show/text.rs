@@ -1,5 +1,6 @@
 //! The state and counters of a running tunnel, as people read them.
 
+mod carrier;
 mod directory;
 pub(crate) mod history;
 pub(crate) mod leak;
@@ -131,6 +132,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("sequence number", manual.map(manual::sequence_number).unwrap_or_default()),
         ("SA pair", association.map(associations).unwrap_or_default()),
         ("next rekey", association.map(next_rekey).unwrap_or_default()),
+        ("carrier", peer.carrier.as_ref().map(carrier::state).unwrap_or_default()),
         ("link rate", path::link_rate(peer)),
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),

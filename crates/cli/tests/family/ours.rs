@@ -104,7 +104,7 @@ impl Ours {
         self.outbound.release(NOW, &mut sent);
         let around = |(via, bytes): (Via, Vec<u8>)| match via {
             Via::Ip => bytes,
-            Via::Udp => in_udp(self.agreement.outer(Direction::ToGuest), &bytes),
+            Via::Udp | Via::Esp => in_udp(self.agreement.outer(Direction::ToGuest), &bytes),
         };
         sent.datagrams.into_iter().map(around).collect()
     }

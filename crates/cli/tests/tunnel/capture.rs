@@ -27,9 +27,18 @@ pub(crate) struct Capture {
 impl Capture {
     /// Captures the datagrams of the tunnel that cross the link of `hosts`, from now on, into `file`.
     pub(crate) fn start(hosts: &TwoHosts, file: &Path) -> Capture {
+        Capture::of(hosts, "udp port 51820", file)
+    }
+
+    /// The same with ESP directly behind IP.
+    pub(crate) fn with_esp(hosts: &TwoHosts, file: &Path) -> Capture {
+        Capture::of(hosts, "udp port 51820 or ip proto 50", file)
+    }
+
+    fn of(hosts: &TwoHosts, filter: &str, file: &Path) -> Capture {
         let end = &hosts.link.b;
         let marker = (hosts.a.clone(), SocketAddr::new(hosts.address_of_b().0, PORT));
-        Capture::on((&end.host, &end.interface), "udp port 51820", file, marker)
+        Capture::on((&end.host, &end.interface), filter, file, marker)
     }
 
     /// Captures what a site sends into the tunnel, of IPv4 and of what `filter` names, on the tunnel's own interface.

@@ -6,6 +6,7 @@
 
 mod addresses;
 mod aggregation;
+mod behind_ip;
 mod broker;
 mod by_hand;
 mod capture;

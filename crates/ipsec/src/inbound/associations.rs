@@ -242,6 +242,13 @@ impl Associations {
         self.open.get_mut(&id)
     }
 
+    /// The session that what came directly behind IP belongs to, if its peer may send so.
+    pub(super) fn session_of(&self, id: SaId) -> Option<SaId> {
+        let SaId::Ip(spi) = id else { return None };
+        let session = SaId::Udp(spi);
+        self.open.get(&session).filter(|receiving| receiving.sa.direct).map(|_| session)
+    }
+
     /// An association with its peer, and the memory for what is held back.
     pub(super) fn repairing(
         &mut self,

@@ -1,10 +1,14 @@
 //! What comes directly behind IP: AH, ESP and IPComp as protocols 51, 50 and 108.
+//!
+//! ESP of a session comes so only where that was agreed, and says nothing of where the peer is: it has no port.
+
+use std::net::SocketAddr;
 
 use strait_clock::Time;
 use strait_wire::ip::{FRONT_MAX, Front, Packet};
 use strait_wire::{Protocol, ah, esp};
 
-use super::intake::Intake;
+use super::intake::{Intake, PacketCarrier, RawDatagram};
 use super::{Inbound, Inlet, Origin};
 use crate::Reason;
 use crate::layers::Inside;
@@ -59,6 +63,13 @@ impl Intake {
             // What did not shrink comes without IPComp's header (RFC 3173 section 2.2).
             _ => SaId::From(src),
         };
+        if let Some(session) = self.associations.session_of(sa) {
+            let (from, carrier) = (SocketAddr::new(src, 0), PacketCarrier::Ip(front.len));
+            let datagram = RawDatagram { from, tos, now, bytes, range: front.len..end, header: 0, carrier };
+            let result = self.esp(datagram, Some(session), inlet);
+            self.host.finish(bytes, inlet);
+            return result;
+        }
         let receiving = self.associations.find(sa).ok_or(Reason::UnknownSpi)?;
         let inside = Inside::untouched(front.len, end, front.next);
         let (peer, inside) = receiving.open(bytes, inside, end, now, inlet)?;

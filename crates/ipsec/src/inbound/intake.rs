@@ -46,15 +46,24 @@ pub(super) struct Intake {
 }
 
 /// One datagram of a batch.
-struct RawDatagram<'a> {
-    from: SocketAddr,
-    tos: Tos,
-    now: Time,
+pub(super) struct RawDatagram<'a> {
+    pub(super) from: SocketAddr,
+    pub(super) tos: Tos,
+    pub(super) now: Time,
     /// The whole batch, and where this one lies in it.
-    bytes: &'a mut [u8],
-    range: Range<usize>,
+    pub(super) bytes: &'a mut [u8],
+    pub(super) range: Range<usize>,
     /// Bytes of a header that were in front of it.
-    header: usize,
+    pub(super) header: usize,
+    pub(super) carrier: PacketCarrier,
+}
+
+/// What carried an ESP packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum PacketCarrier {
+    Udp,
+    /// IP itself, with so many bytes in front of it; the sender has no port there.
+    Ip(usize),
 }
 
 impl Intake {
@@ -87,7 +96,15 @@ impl Intake {
         while taken < bytes.len() && self.make_room(bytes, now, inlet) {
             let range = taken..(taken + segment.max(1)).min(bytes.len());
             taken = range.end;
-            let datagram = RawDatagram { from, tos, now, bytes: &mut *bytes, range, header: 0 };
+            let datagram = RawDatagram {
+                from,
+                tos,
+                now,
+                bytes: &mut *bytes,
+                range,
+                header: 0,
+                carrier: PacketCarrier::Udp,
+            };
             if let Err(reason) = self.datagram(datagram, inlet) {
                 self.counters.refuse(reason);
             }
@@ -147,7 +164,8 @@ impl Intake {
             };
         };
         let range = range.start + header..range.end;
-        self.esp(RawDatagram { from, tos, now, bytes, range, header }, None, inlet)
+        let carrier = PacketCarrier::Udp;
+        self.esp(RawDatagram { from, tos, now, bytes, range, header, carrier }, None, inlet)
     }
 
     /// Takes datagrams whose header the key manager has looked at.
@@ -160,7 +178,8 @@ impl Intake {
             let bound =
                 self.associations.find(SaId::Udp(spi)).is_some_and(|it| it.header_of(&bytes).is_some());
             let sa = if bound { SaId::Udp(spi) } else { SaId::Keyed(peer, spi) };
-            let datagram = RawDatagram { from, tos, now, bytes: &mut bytes, range, header: payload_at };
+            let (header, carrier) = (payload_at, PacketCarrier::Udp);
+            let datagram = RawDatagram { from, tos, now, bytes: &mut bytes, range, header, carrier };
             if let Err(reason) = self.esp(datagram, Some(sa), inlet) {
                 self.counters.refuse(reason);
             }
@@ -168,15 +187,15 @@ impl Intake {
         }
     }
 
-    /// One ESP packet in UDP; of the association `known`, if its SPI alone does not find that.
+    /// One ESP packet of a session; of the association `known`, if its SPI alone does not find that.
     #[inline]
-    fn esp(
+    pub(super) fn esp(
         &mut self,
         datagram: RawDatagram<'_>,
         known: Option<SaId>,
         inlet: &mut impl Inlet,
     ) -> Result<(), Reason> {
-        let RawDatagram { from, tos, now, bytes, range, header: before } = datagram;
+        let RawDatagram { from, tos, now, bytes, range, header: before, carrier } = datagram;
         let packet = bytes.get(range.clone()).unwrap_or_default();
         let (header, _) = wire_esp::Header::parse(packet).map_err(|_| Reason::MalformedEsp)?;
         let sa = known.unwrap_or(SaId::Udp(header.spi));
@@ -184,7 +203,12 @@ impl Intake {
             self.associations.unknown(from, header.spi, now, inlet);
             return Err(Reason::UnknownSpi);
         };
-        let wire = before + range.len() + outer_len(from);
+        let wire = before
+            + range.len()
+            + match carrier {
+                PacketCarrier::Udp => outer_len(from),
+                PacketCarrier::Ip(front) => front,
+            };
         let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
         let (peer, inside) = receiving.open(bytes, inside, wire, now, inlet)?;
         let origin = Origin { sa, peer, tos, now };
@@ -196,7 +220,9 @@ impl Intake {
         if before > 0 {
             receiving.had_header(inside.esn, now, inlet);
         }
-        if inside.newest && receiving.came_from(from) {
+        if carrier != PacketCarrier::Udp {
+            receiving.inbox.counters.carrier.in_direct.add(1);
+        } else if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
             self.headers.place(peer, Source::of(from.ip()));
         }

@@ -8,10 +8,11 @@ use strait_compress::{Codec, CodecSet, Coding, Method, THRESHOLD};
 use strait_wire::ip::{Packet, Version};
 use strait_wire::{Spi, Tos, aggfrag, block, ip, repetition};
 
+use super::direct::DirectPath;
 use super::path_mtu::PathMtu;
-use super::train::{TRAIN_MAX, Via};
+use super::train::{Heading, TRAIN_MAX, Via};
 use crate::block::{BLOCK_MAX, PARTS_MAX};
-use crate::outer::outer_len;
+use crate::outer::{ip_len, outer_len};
 use crate::wrap::Head;
 use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Payloads, PeerSpec};
 
@@ -31,6 +32,8 @@ pub(crate) struct Association {
     /// How often the peer had moved when its endpoint was looked up last.
     moves: u64,
     pub(crate) path: PathMtu,
+    /// Whether datagrams go directly behind IP, where a session allows that.
+    pub(crate) direct: DirectPath,
     /// When a search began on account of a move, or will.
     searched_at: Option<Time>,
     /// The number of the last block.
@@ -53,6 +56,7 @@ impl Association {
             endpoint: spec.endpoint,
             moves: 0,
             path,
+            direct: DirectPath::new(),
             searched_at: None,
             block_id: 0,
             asked_at: None,
@@ -68,6 +72,7 @@ impl Association {
         if (!matches!(sa.payloads, Payloads::Strait { .. }) || sa.is_one_way()) && mtu.is_none() {
             self.path = PathMtu::assumed(link_mtu);
         }
+        self.direct.begin(sa.direct);
         self.sa = Some(sa);
         self.asked_at = None;
     }
@@ -95,6 +100,7 @@ impl Association {
             };
             self.searched_at = Some(begin);
             self.path.restart(begin);
+            self.direct.moved();
         }
         elsewhere
     }
@@ -116,15 +122,34 @@ impl Association {
     pub(crate) fn via(&self) -> Via {
         match self.sa.as_ref().map(|sa| sa.carrier) {
             Some(Carrier::Ip { .. }) => Via::Ip,
+            Some(Carrier::Udp) if self.direct.is_in_use() => Via::Esp,
             _ => Via::Udp,
         }
     }
 
+    /// What carries a datagram now that was made for `via`: what was to go directly behind IP goes in UDP where that is not relied
+    /// upon any more.
+    pub(crate) fn via_now(&self, via: Via) -> Via {
+        if via == Via::Esp { self.via() } else { via }
+    }
+
+    /// What the next datagram with these marks has in common with others.
+    pub(crate) fn heading(&self, tos: Tos) -> Option<Heading> {
+        Some(Heading { via: self.via(), to: self.endpoint?, tos })
+    }
+
     /// Bytes that the system puts in front of datagrams to the peer; as over IPv4 while its address is not known.
     pub(crate) fn outer_len(&self) -> usize {
-        match self.via() {
+        self.outer_len_by(self.via())
+    }
+
+    /// The same for those that are carried so.
+    pub(crate) fn outer_len_by(&self, via: Via) -> usize {
+        let to = self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)));
+        match via {
             Via::Ip => 0,
-            Via::Udp => outer_len(self.endpoint.unwrap_or(SocketAddr::from(([0, 0, 0, 0], 0)))),
+            Via::Esp => ip_len(to),
+            Via::Udp => outer_len(to),
         }
     }
 

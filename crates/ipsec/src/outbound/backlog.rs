@@ -5,6 +5,7 @@ use strait_wire::Tos;
 
 use super::job::CompressUnit;
 use super::queue::LinkQueue;
+use super::train::Via;
 use crate::pool::Reorder;
 
 /// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
@@ -15,6 +16,8 @@ const READY_ENTRIES: usize = 512;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReadyNote {
     pub(super) tos: Tos,
+    /// What it was made for; where it is to go directly behind IP, it may also go in UDP.
+    pub(super) via: Via,
     /// How many inner packets it completes.
     pub(super) packets: u16,
 }

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_scheduler::{Pacer, Rate};
-use strait_wire::Tos;
 
 use super::backlog::ReadyNote;
 use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::own_link::OwnLink;
-use super::train::{Train, TrainBuffer, Via};
+use super::train::{Heading, Train, TrainBuffer, Via};
 use crate::outer::outer_len;
 use crate::{Counters, PeerId, Reason};
 
@@ -79,8 +78,8 @@ impl Departure {
 
     /// Sends the train, or as much of it as the link has room for; the rest waits, sealed.
     pub(super) fn depart(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
-        let Some(train) = self.train.train(tx.link.association.via()) else { return };
-        let around = tx.link.association.outer_len() + self.overhead;
+        let Some(train) = self.train.train() else { return };
+        let around = tx.link.association.outer_len_by(train.via) + self.overhead;
         let mut room = usize::MAX;
         if tx.link.backlog.has_ready() && !tx.promoted {
             // Behind what is sealed already; it is paid for when it leaves.
@@ -95,7 +94,7 @@ impl Departure {
         transmit(&self.counters, tx, Train { bytes: first, ..train });
         let packets = self.train.packets().iter().skip(room);
         for (datagram, &packets) in (Train { bytes: rest, ..train }).datagrams().zip(packets) {
-            let note = ReadyNote { tos: train.tos, packets };
+            let note = ReadyNote { tos: train.tos, via: train.via, packets };
             if tx.link.backlog.ready().push(datagram, note).is_err() {
                 self.counters.refuse(Reason::QueueFull);
             }
@@ -103,9 +102,20 @@ impl Departure {
         self.train.clear();
     }
 
+    /// Sends the train before all that waits, and pays for it: a probe of what carries it would else not be where it is to be.
+    pub(super) fn depart_first(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let Some(train) = self.train.train() else { return };
+        let wire = wire_bytes(train, tx.link.association.outer_len_by(train.via) + self.overhead);
+        for pacer in [tx.link.pacing.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
+            pacer.charge(wire, tx.now);
+        }
+        transmit(&self.counters, tx, train);
+        self.train.clear();
+    }
+
     /// Sends datagrams that wait for nothing, and pays for them.
     pub(super) fn send_train(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
-        let around = tx.link.association.outer_len() + self.overhead;
+        let around = tx.link.association.outer_len_by(train.via) + self.overhead;
         if let Some(up) = &mut self.up {
             up.charge(wire_bytes(train, around), tx.now);
         }
@@ -115,7 +125,7 @@ impl Departure {
     /// Sends sealed datagrams that waited, several in one call where they are of one size; true when none is left.
     pub(super) fn drain_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         while self.load_ready(tx) {
-            if let Some(train) = self.train.train(tx.link.association.via()) {
+            if let Some(train) = self.train.train() {
                 transmit(&self.counters, tx, train);
             }
             self.train.clear();
@@ -126,19 +136,20 @@ impl Departure {
     /// Puts as many of them into a train as it and the link take, and pays for them; false when that are none.
     fn load_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let Some(to) = tx.link.association.endpoint else { return false };
-        let around = tx.link.association.outer_len() + self.overhead;
         while self.has_room(tx.link, tx.now) {
             let ready = tx.link.backlog.ready();
-            let Some((datagram, &ReadyNote { tos, .. })) = ready.front() else { break };
+            let Some((datagram, &ReadyNote { tos, via, .. })) = ready.front() else { break };
             let len = datagram.len();
-            if !self.train.takes(to, tos, len) {
+            let heading = Heading { via: tx.link.association.via_now(via), to, tos };
+            if !self.train.takes(heading, len) {
                 break;
             }
             if let Some(room) = self.train.room(len) {
                 room.copy_from_slice(datagram);
             }
-            self.train.add(to, tos, len);
+            self.train.add(heading, len);
             ready.pop();
+            let around = tx.link.association.outer_len_by(heading.via) + self.overhead;
             for pacer in [tx.link.pacing.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
                 pacer.charge((len + around) as u64, tx.now);
             }
@@ -190,8 +201,8 @@ impl Departure {
     }
 
     /// Adds the datagram of `len` bytes that was made in the train's room.
-    pub(super) fn add(&mut self, to: SocketAddr, tos: Tos, len: usize) {
-        self.train.add(to, tos, len);
+    pub(super) fn add(&mut self, heading: Heading, len: usize) {
+        self.train.add(heading, len);
     }
 
     /// The datagram that was added last completes so many inner packets.
@@ -262,12 +273,17 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
         return;
     }
     let Link { spec, association, pacing, .. } = &mut *tx.link;
-    let outer = train.segment + association.outer_len();
+    let around = association.outer_len_by(train.via);
+    let outer = train.segment + around;
     match tx.outlet.transmit(train) {
         Ok(()) => {
             spec.counters.out_datagrams.add(train.count() as u64);
-            spec.counters.out_wire.add(wire_bytes(train, association.outer_len()));
+            spec.counters.out_wire.add(wire_bytes(train, around));
             association.path.note_sent(outer);
+            if train.via == Via::Esp {
+                spec.counters.carrier.out_direct.add(train.count() as u64);
+                association.direct.note_sent(train.count(), &spec.counters.in_datagrams, tx.now);
+            }
             if let Some(sa) = &association.sa {
                 pacing.note_departed(&train, sa, tx.now);
             }
@@ -280,6 +296,8 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
                 if association.path.outer() != before {
                     announce_mtu(tx.link, tx.outlet);
                 }
+            } else if train.via == Via::Esp {
+                association.direct.refused();
             }
         }
     }

@@ -26,7 +26,7 @@ impl OuterFragmenter {
         if self.space.is_empty() {
             self.space = vec![0; 2 * TRAIN_MAX].into_boxed_slice();
         }
-        let to = tx.link.association.endpoint.ok_or(Reason::NoEndpoint)?;
+        let heading = tx.link.association.heading(tos).ok_or(Reason::NoEndpoint)?;
         let (sealed, piece) = self.space.split_at_mut_checked(TRAIN_MAX).ok_or(Reason::TooBig)?;
         let sealed = sealed.get_mut(..whole).ok_or(Reason::TooBig)?;
         sealed.copy_from_slice(departure.train.room(whole).ok_or(Reason::TooBig)?);
@@ -35,12 +35,12 @@ impl OuterFragmenter {
         let mtu = usize::from(tx.link.association.path.outer());
         let mut cutter = Cutter::new(sealed, mtu, id).map_err(|_| Reason::TooBig)?;
         while let Some(len) = cutter.cut(piece).map_err(|_| Reason::TooBig)? {
-            if !departure.train.takes(to, tos, len) {
+            if !departure.train.takes(heading, len) {
                 departure.depart(tx);
             }
             let room = departure.train.room(len).ok_or(Reason::TooBig)?;
             room.copy_from_slice(piece.get(..len).unwrap_or_default());
-            departure.add(to, tos, len);
+            departure.add(heading, len);
         }
         Ok(())
     }

@@ -72,11 +72,9 @@ impl Outbound {
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
             }
-            Order::ProbeAnswered(peer, id, size) => self.change(peer, |_, link| {
-                if link.association.path.answered(id, size, now) {
-                    announce_mtu(link, outlet);
-                }
-            }),
+            Order::ProbeAnswered(peer, id, size) => {
+                self.change(peer, |_, link| link.answered(id, size, now, outlet));
+            }
         }
     }
 
@@ -168,6 +166,7 @@ impl Outbound {
             link.reporting.renew();
             LinkHistory::renew(&mut link.history, &sa);
             link.association.install(sa, link.spec.mtu, link_mtu);
+            link.show_carrier(outlet);
             link.update_repair();
             announce_mtu(link, outlet);
             unanswered = link.association.unanswered.take();

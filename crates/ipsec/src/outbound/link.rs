@@ -10,6 +10,8 @@ use strait_wire::{Esn, esp};
 
 use super::association::Association;
 use super::backlog::Backlog;
+use super::context::Outlet;
+use super::direct;
 use super::group::Group;
 use super::history::{LinkHistory, stream_of};
 use super::inner_mtu;
@@ -22,7 +24,7 @@ use super::repair::{LOSSY, OutboundRepair};
 use super::reporting::Reporting;
 use super::unit_size::UnitSize;
 use super::waiting::Waiting;
-use crate::{PeerSpec, RepairState, RepairTerms};
+use crate::{CarrierState, PeerSpec, RepairState, RepairTerms};
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -78,6 +80,8 @@ impl Link {
         if self.association.follow(&self.spec.counters.endpoint, now) {
             self.pacing.moved();
         }
+        let counters = &self.spec.counters;
+        self.association.direct.check(now, &counters.in_datagrams, &counters.carrier.in_direct);
     }
 
     /// Whether a packet cannot leave at once.
@@ -186,6 +190,26 @@ impl Link {
     pub(super) fn prefix_len(&self, group: &Group) -> usize {
         let history = self.history.as_ref().zip(stream_of(group));
         history.map_or(0, |(history, key)| history.bulk.prefix_len(key))
+    }
+
+    /// The peer answered a probe: of what carries datagrams, or of how large they may be.
+    pub(super) fn answered(&mut self, id: u16, size: u16, now: Time, outlet: &mut impl Outlet) {
+        if id & direct::ID_BIT != 0 {
+            self.association.direct.answered(id, now);
+            self.show_carrier(outlet);
+        } else if self.association.path.answered(id, size, now) {
+            inner_mtu::announce_mtu(self, outlet);
+        }
+    }
+
+    /// Shows what carries datagrams, and how large inner packets may be, if that changed.
+    pub(super) fn show_carrier(&self, outlet: &mut impl Outlet) {
+        let (carrier, state) = (&self.spec.counters.carrier, self.association.direct.state());
+        let before = carrier.state();
+        carrier.show(state);
+        if (before == CarrierState::InUse) != (state == CarrierState::InUse) {
+            inner_mtu::announce_mtu(self, outlet);
+        }
     }
 
     /// Counts inner packets that were sealed.

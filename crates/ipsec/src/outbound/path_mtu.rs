@@ -5,15 +5,14 @@
 //! soonest first: TCP inside that sends the same again and again, silence, a confirmation without an answer. From
 //! the first doubt on, large packets travel in pieces that pass every path, so that no packet waits for the search.
 
-mod repeats;
-
 use core::time::Duration;
 
 use strait_clock::Time;
 
+use super::direct;
+use super::repeats::Repeats;
 use crate::Tally;
 use crate::offload::SuperPacket;
-use repeats::Repeats;
 
 /// What every path is taken to carry, outer IP header included: the least an IPv6 link may have
 /// (RFC 8200 section 5).
@@ -223,7 +222,7 @@ impl PathMtu {
     }
 
     fn ask(&mut self, size: u16, now: Time) -> Wanted {
-        self.last_id = self.last_id.wrapping_add(1);
+        self.last_id = self.last_id.wrapping_add(1) & !direct::ID_BIT;
         self.next_at = now + PROBE_TIMEOUT;
         if let Some(place) = self.asked.get_mut(place_of(self.last_id)) {
             *place = Some((self.last_id, size));

@@ -5,7 +5,7 @@ use strait_scheduler::Queued;
 use strait_wire::Tos;
 
 use super::context::{CONTROL_TOS, Lost, Outlet, TxContext};
-use super::train::{Train, Via};
+use super::train::{Heading, Train, Via};
 use super::transmitter::Transmitter;
 use super::waiting::Waiting;
 use super::{Outbound, TxStages};
@@ -46,17 +46,17 @@ impl Transmitter {
         queued: Queued<Waiting>,
     ) -> Result<(), Lost> {
         let to = (queued.note.flow.dst, queued.note.flow.dst_port).into();
-        let len = queued.bytes().len();
-        if !self.departure.train.takes(to, TOS, len) {
+        let (heading, len) = (Heading { via: Via::Udp, to, tos: TOS }, queued.bytes().len());
+        if !self.departure.train.takes(heading, len) {
             self.departure.depart(tx);
         }
         let fits = self.departure.train.room(len).map(|room| room.copy_from_slice(queued.bytes())).is_some();
         if fits {
-            self.departure.add(to, TOS, len);
+            self.departure.add(heading, len);
         }
         tx.link.spec.counters.stream.note_left(len);
         tx.outlet.stream_left();
-        let wire = len + tx.link.association.outer_len() + tx.own.overhead;
+        let wire = len + tx.link.association.outer_len_by(Via::Udp) + tx.own.overhead;
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, wire);
         }

@@ -1,3 +1,4 @@
+mod direct;
 mod padding;
 mod pauses;
 mod probes;

@@ -15,16 +15,27 @@ pub(crate) const SEGMENTS_MAX: usize = 64;
 pub enum Via {
     /// Payloads of UDP datagrams.
     Udp,
+    /// ESP packets, in front of which the system puts an IP header (protocol 50).
+    Esp,
     /// Whole IP packets.
     Ip,
+}
+
+/// What all datagrams of a train have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Heading {
+    pub(crate) via: Via,
+    pub(crate) to: SocketAddr,
+    /// DSCP and ECN of the outer header.
+    pub(crate) tos: Tos,
 }
 
 /// Datagrams to send: each `segment` bytes long, the last one perhaps shorter.
 #[derive(Clone, Copy, Debug)]
 pub struct Train<'a> {
-    /// Whether the bytes are UDP payloads or IP packets.
+    /// What the bytes are.
     pub via: Via,
-    /// The outer destination; its port is meaningless for whole IP packets.
+    /// The outer destination; its port is meaningless without UDP.
     pub to: SocketAddr,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
@@ -54,7 +65,7 @@ pub(crate) struct TrainBuffer {
     len: usize,
     segment: usize,
     count: usize,
-    heading: Option<(SocketAddr, Tos)>,
+    heading: Option<Heading>,
     /// A shorter datagram ends a train.
     closed: bool,
     /// Of each datagram, how many packets it completes.
@@ -73,9 +84,9 @@ impl TrainBuffer {
     }
 
     /// Whether a datagram of `len` bytes with this heading can join what is here.
-    pub(crate) fn takes(&self, to: SocketAddr, tos: Tos, len: usize) -> bool {
+    pub(crate) fn takes(&self, heading: Heading, len: usize) -> bool {
         self.is_empty()
-            || (self.heading == Some((to, tos))
+            || (self.heading == Some(heading)
                 && !self.closed
                 && len <= self.segment
                 && self.count < SEGMENTS_MAX
@@ -89,10 +100,10 @@ impl TrainBuffer {
     }
 
     /// Adds the datagram of `len` bytes that was made in the room.
-    pub(crate) fn add(&mut self, to: SocketAddr, tos: Tos, len: usize) {
+    pub(crate) fn add(&mut self, heading: Heading, len: usize) {
         if self.is_empty() {
             self.segment = len;
-            self.heading = Some((to, tos));
+            self.heading = Some(heading);
         }
         self.closed = len < self.segment;
         self.len += len;
@@ -115,8 +126,8 @@ impl TrainBuffer {
         self.packets.get(..self.count).unwrap_or_default()
     }
 
-    pub(crate) fn train(&self, via: Via) -> Option<Train<'_>> {
-        let (to, tos) = self.heading?;
+    pub(crate) fn train(&self) -> Option<Train<'_>> {
+        let Heading { via, to, tos } = self.heading?;
         let bytes = self.bytes.get(..self.len)?;
         (!self.is_empty()).then_some(Train { via, to, tos, segment: self.segment, bytes })
     }

@@ -21,6 +21,7 @@ use super::fragment_outer::OuterFragmenter;
 use super::job::{CompressJob, CompressUnit};
 use super::link::Link;
 use super::repair::StoreMemory;
+use super::train::Heading;
 use crate::block::PARTS_MAX;
 use crate::repair::{Urgency, is_pure_acknowledgement};
 use crate::sequence::NoNumber;
@@ -175,12 +176,23 @@ impl Transmitter {
         unsealed: Unsealed<'_>,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Reason> {
+        let heading = tx.link.association.heading(unsealed.tos).ok_or(Reason::NoEndpoint)?;
+        self.seal_by(tx, heading, unsealed, write)
+    }
+
+    /// The same with this heading.
+    fn seal_by(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        heading: Heading,
+        unsealed: Unsealed<'_>,
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
         let Unsealed { head, next, len, tos } = unsealed;
-        let to = tx.link.association.endpoint.ok_or(Reason::NoEndpoint)?;
         let sa = tx.link.association.sa.as_ref().ok_or(Reason::NoSa)?;
         let front = sa.front_len(head);
         let (at, whole) = (sa.payload_at(front), sa.sealed_len(front, len));
-        if !self.departure.train.takes(to, tos, whole) {
+        if !self.departure.train.takes(heading, whole) {
             self.departure.depart(tx);
         }
         let Link { association, repair, pacing, .. } = &mut *tx.link;
@@ -203,11 +215,11 @@ impl Transmitter {
         }
         sa.usage.note(1, whole as u64, tx.now);
         tx.link.sealed.payload += len;
-        tx.link.sealed.wire += whole + tx.link.association.outer_len() + tx.own.overhead;
+        tx.link.sealed.wire += whole + tx.link.association.outer_len_by(heading.via) + tx.own.overhead;
         if tx.link.association.must_fragment(whole) {
             return self.fragmenter.fragment(tx, &mut self.departure, whole, tos);
         }
-        self.departure.add(to, tos, whole);
+        self.departure.add(heading, whole);
         if tx.link.association.for_symbols > 0 {
             self.send_symbols(tx, tos);
         }

@@ -12,8 +12,8 @@ use strait_wire::condition::Condition;
 use super::spis::SpiPool;
 use crate::keystream::Keystream;
 use crate::{
-    Action, Capabilities, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, LossRepair,
-    PayloadFormat, PeerConfig, PublicKey, RepairMode, SaDirection,
+    Action, Capabilities, CarrierMode, ControlEvent, ControlSettings, DangerKey, DirectEsp, KeyExport,
+    Lifetime, LossRepair, PayloadFormat, PeerConfig, PublicKey, RepairMode, SaDirection,
 };
 
 /// How often associations are looked at while there are any: coarse, as all limits are seconds or more.
@@ -60,6 +60,9 @@ impl LocalNode {
             (.., Some(_)) => LossRepair::Paced,
             (.., None) => LossRepair::Unpaced,
         };
+        if peer.carrier == CarrierMode::Udp {
+            capabilities.direct = DirectEsp::Off;
+        }
         capabilities
     }
 

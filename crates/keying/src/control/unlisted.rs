@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use strait_ipsec::{PeerId, PeerSpec, Source};
 
-use crate::{PayloadFormat, PeerConfig, PublicKey, Refusal, RepairMode, Start, Where};
+use crate::{CarrierMode, PayloadFormat, PeerConfig, PublicKey, Refusal, RepairMode, Start, Where};
 
 /// Their numbers begin here: the configuration's peers are counted from one.
 const FIRST: u32 = 1 << 31;
@@ -66,6 +66,7 @@ impl UnlistedPeers {
             keepalive: None,
             format: PayloadFormat::Strait,
             repair: RepairMode::Off,
+            carrier: CarrierMode::Udp,
         })
     }
 }

@@ -21,6 +21,7 @@ pub(super) const DELIVERY: u8 = 11;
 pub(super) const REPORTS: u8 = 13;
 pub(super) const REPAIR: u8 = 12;
 pub(super) const HISTORY: u8 = 14;
+pub(super) const DIRECT: u8 = 15;
 
 /// The bit of the repair field that says that the link out has a rate.
 const PACED: u8 = 1;
@@ -62,6 +63,16 @@ pub enum LossRepair {
     Off,
 }
 
+/// Whether one end takes ESP directly behind IP (protocol 50), without UDP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DirectEsp {
+    /// It does not, or does not know how.
+    #[default]
+    Off,
+    /// It has the sockets for it, and its configuration wants it with this peer.
+    Taken,
+}
+
 /// What one end can and wants, as it tells the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capabilities {
@@ -90,6 +101,8 @@ pub struct Capabilities {
     /// What it keeps of packets that it has delivered, for those to come; the fewer contexts of both ends count. It is said in a
     /// handshake only.
     pub history: HistoryTerms,
+    /// Whether it takes ESP directly behind IP; nothing is sent so unless both ends do. It is said in a handshake only.
+    pub direct: DirectEsp,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -112,6 +125,7 @@ impl Capabilities {
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
             history: HistoryTerms::NONE,
+            direct: DirectEsp::Off,
             expansion: Expansion::default(),
         }
     }
@@ -138,6 +152,7 @@ impl Capabilities {
             reports: read_reports(fields)?,
             repair: read_repair(fields)?,
             history: read_history(fields)?,
+            direct: read_direct(fields)?,
             expansion: read_expansion(fields)?,
         })
     }
@@ -182,6 +197,9 @@ impl Capabilities {
             let ([a, b], [c, d, e, f]) =
                 (self.history.contexts.to_be_bytes(), self.history.epoch.to_be_bytes());
             writer.field(HISTORY, &[a, b, c, d, e, f]);
+        }
+        if self.direct == DirectEsp::Taken {
+            writer.field(DIRECT, &[1]);
         }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
@@ -264,6 +282,18 @@ fn read_history(fields: &Fields<'_>) -> Result<HistoryTerms, MessageError> {
     match u16::from_be_bytes([a, b]) {
         0 => Ok(HistoryTerms::NONE),
         contexts => Ok(HistoryTerms { contexts, epoch: u32::from_be_bytes([c, d, e, f]) }),
+    }
+}
+
+/// Whether ESP may come directly behind IP; an end that does not say it takes none.
+fn read_direct(fields: &Fields<'_>) -> Result<DirectEsp, MessageError> {
+    if fields.get(DIRECT).is_none() {
+        return Ok(DirectEsp::Off);
+    }
+    match fields.u8(DIRECT, "direct")? {
+        0 => Ok(DirectEsp::Off),
+        1 => Ok(DirectEsp::Taken),
+        given => Err(MessageError::Value { field: "direct", given: given.into() }),
     }
 }
 

@@ -12,7 +12,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Tags from 0 to here are known.
-    const TAGS: usize = 15;
+    const TAGS: usize = 16;
 
     /// Cuts `bytes`, which begin at byte `at` of the message, into fields.
     pub(super) fn parse(bytes: &'a [u8], at: usize) -> Result<Fields<'a>, MessageError> {
@@ -105,6 +105,7 @@ fn name(tag: u8) -> &'static str {
         c::REPORTS => "reports",
         c::REPAIR => "repair",
         c::HISTORY => "history",
+        c::DIRECT => "direct",
         c::EXPANSION => "expansion",
         _ => "reserved",
     }

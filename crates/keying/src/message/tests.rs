@@ -265,6 +265,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                     0 => HistoryTerms::NONE,
                     _ => HistoryTerms { contexts: mtu, epoch: cap },
                 },
+                direct: if cap % 2 == 0 { DirectEsp::Off } else { DirectEsp::Taken },
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
@@ -301,6 +302,22 @@ proptest! {
             prop_assert_eq!(Message::parse(&body(&message)), Ok(message));
         }
     }
+}
+
+#[test]
+fn an_end_that_does_not_say_that_it_takes_esp_behind_ip_takes_none() {
+    let said = |bytes: Option<Vec<u8>>| {
+        let field = bytes.map(|bytes| vec![(capabilities::DIRECT, bytes)]).unwrap_or_default();
+        match parse_fields(&[fields(), field].concat()) {
+            Ok(Message::Offer(terms)) => Ok(terms.capabilities.direct),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+    assert_eq!([said(None), said(Some(vec![0]))], [Ok(DirectEsp::Off), Ok(DirectEsp::Off)]);
+    assert_eq!(said(Some(vec![1])), Ok(DirectEsp::Taken));
+    assert_eq!(said(Some(vec![2])), Err(MessageError::Value { field: "direct", given: 2 }));
+    assert_eq!(said(Some(vec![1, 1])), Err(MessageError::Length { field: "direct", given: 2 }));
 }
 
 #[test]

@@ -5,7 +5,8 @@ use strait_crypto::Ranking;
 use strait_ipsec::{HistoryTerms, ReportWish};
 use strait_keying::sessionless::KemKey;
 use strait_keying::{
-    Capabilities, DeliveryReporting, Expansion, LossRepair, PayloadFormat, PresharedToken, PrivateKey,
+    Capabilities, DeliveryReporting, DirectEsp, Expansion, LossRepair, PayloadFormat, PresharedToken,
+    PrivateKey,
 };
 
 use crate::clock::Clock;
@@ -56,6 +57,8 @@ impl Config {
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
             history: HistoryTerms::NONE,
+            // Not before there are sockets for it.
+            direct: DirectEsp::Off,
             expansion,
         }
     }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use ipnet::IpNet;
-use strait_keying::{PublicKey, RepairMode, Start};
+use strait_keying::{CarrierMode, PublicKey, RepairMode, Start};
 
 use super::beside::Beside;
 use super::checks::FoundPeer;
@@ -26,6 +26,7 @@ pub(super) const KEYS: &[&str] = &[
     "mtu",
     "payloads",
     "repair",
+    "carrier",
     "keying",
     "one_way",
     "epoch",
@@ -85,6 +86,8 @@ pub enum PeerKeys {
         payloads: PeerPayloads,
         /// Whether losses are repaired.
         repair: RepairMode,
+        /// What carries ESP.
+        carrier: CarrierMode,
     },
     /// They are in the file.
     Manual(Box<Manual>),
@@ -142,6 +145,12 @@ impl PeerSection {
         }
     }
 
+    /// Whether ESP is to go directly behind IP, with keys of sessions.
+    #[must_use]
+    pub const fn wants_direct(&self) -> bool {
+        matches!(self.keys, PeerKeys::Session { carrier: CarrierMode::Ip, .. })
+    }
+
     /// What protects the traffic with it, if its keys are in the file.
     #[must_use]
     pub const fn manual(&self) -> Option<&Manual> {
@@ -194,15 +203,31 @@ fn session(section: &Section<'_>, common: Common, tunnel: bool) -> FoundPeer {
     let payloads =
         section.choice("payloads", &["strait", "standard"], &kinds).unwrap_or(PeerPayloads::Strait);
     let repair = section.choice("repair", &["auto", "off"], &[RepairMode::Auto, RepairMode::Off]);
+    let carrier = carrier(section, payloads);
     let peer = key.as_ref().map(|key| {
         let repair = repair.unwrap_or_default();
-        let keys = PeerKeys::Session { public_key: key.value, payloads, repair };
+        let keys = PeerKeys::Session { public_key: key.value, payloads, repair, carrier };
         let name = common.name.as_ref().map_or_else(|| key.value.to_string(), |name| name.value.clone());
         let sessionless = sessionless::read(section, key.value);
         PeerSection { sessionless, ..common.peer(name, keys, endpoint.as_ref(), section) }
     });
     let Common { name, prefixes, via, .. } = common;
     FoundPeer { peer, key, name, endpoint, prefixes, via, manual: None }
+}
+
+/// What carries ESP of sessions with a peer; directly behind IP, probes have to tell whether it passes.
+fn carrier(section: &Section<'_>, payloads: PeerPayloads) -> CarrierMode {
+    let known = [CarrierMode::Udp, CarrierMode::Ip];
+    let carrier = section.choice_or("carrier", &["udp", "ip"], &known).unwrap_or_default();
+    let sessionless =
+        section.value("keying").is_some_and(|value| value.get_ref().as_str() == Some("sessionless"));
+    if carrier == CarrierMode::Ip
+        && (sessionless || payloads == PeerPayloads::Standard)
+        && let Some(value) = section.value("carrier")
+    {
+        section.note(value.span(), Problem::CarrierNeedsProbes);
+    }
+    carrier
 }
 
 /// A peer whose keys are in the file.

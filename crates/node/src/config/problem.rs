@@ -170,6 +170,12 @@ pub enum Problem {
         /// As written.
         name: String,
     },
+    /// Nothing tells whether packets directly behind IP arrive.
+    #[error(
+        "`carrier = \"ip\"` needs sessions and `payloads = \"strait\"`: a probe tells whether protocol 50 passes; \
+         leave it out, or use [peer.manual]"
+    )]
+    CarrierNeedsProbes,
     /// Something that only a peer without sessions has.
     #[error("`{key}` needs `keying = \"sessionless\"` in the same [[peer]]")]
     NeedsSessionless {

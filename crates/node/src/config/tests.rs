@@ -558,4 +558,5 @@ mod properties {
     }
 }
 
+mod carrier;
 mod reference;

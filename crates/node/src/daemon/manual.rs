@@ -20,7 +20,7 @@ use strait_wire::{Protocol, Spi};
 use super::Daemon;
 use crate::config::{Manual, ManualCarrier, ManualMode, ManualPayloads, PeerSection};
 use crate::counter_file::{CounterFile, CounterFileError};
-use crate::direct::PeerFlow;
+use crate::direct::{PeerFlow, Watched};
 
 /// How often counters are looked at: far more often than half of the numbers in reserve can be used up.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -319,16 +319,20 @@ pub(super) enum CounterSource<'a> {
     Held(&'a CounterFile),
 }
 
-/// The SPIs that `peers` are received with in UDP, as sessions are.
+/// The SPIs that `peers` are received with where sessions are too: in UDP, and directly behind IP if there are such sessions.
 pub(super) fn spis(peers: &[PeerSection]) -> BTreeSet<Spi> {
-    let in_udp =
-        peers.iter().filter_map(PeerSection::manual).filter(|manual| manual.carrier == ManualCarrier::Udp);
-    in_udp.filter_map(|manual| Some(manual.spi()?.inbound)).collect()
+    let direct = peers.iter().any(PeerSection::wants_direct);
+    let beside = peers.iter().filter_map(PeerSection::manual);
+    let beside = beside.filter(|manual| direct || manual.carrier == ManualCarrier::Udp);
+    beside.filter_map(|manual| Some(manual.spi()?.inbound)).collect()
 }
 
-/// What peers directly behind IP send; nothing when there are none.
-pub(super) fn flows(peers: &[PeerSection]) -> Vec<PeerFlow> {
-    peers.iter().filter_map(|peer| flow(peer.manual()?)).collect()
+/// What peers send directly behind IP.
+pub(super) fn watched(peers: &[PeerSection]) -> Watched {
+    Watched {
+        flows: peers.iter().filter_map(|peer| flow(peer.manual()?)).collect(),
+        sessions: peers.iter().any(PeerSection::wants_direct),
+    }
 }
 
 fn flow(manual: &Manual) -> Option<PeerFlow> {

@@ -51,7 +51,10 @@ impl Daemon {
         let mut config = self.starter.read_again()?.config(&self.path, known)?;
         let new = self.prepare(&config)?;
         self.begin_sessionless(&config)?;
-        let need_restart = keep_fixed(&self.config, &mut config);
+        let mut need_restart = keep_fixed(&self.config, &mut config);
+        if self.direct.is_none() && config.peers.iter().any(PeerSection::wants_direct) {
+            need_restart.push("carrier".to_owned());
+        }
         let own = self.own_key();
         if let Some(directory) = &mut self.directory {
             directory.add_to(&mut config, own);
@@ -93,8 +96,8 @@ impl Daemon {
 
     /// Everything that can fail about the peers of `config` with manual keys that are new or not what they were.
     fn prepare(&mut self, config: &Config) -> Result<New, ReloadError> {
-        let flows = manual::flows(&config.peers);
-        if self.direct.is_none() && !flows.is_empty() {
+        let watched = manual::watched(&config.peers);
+        if self.direct.is_none() && !watched.flows.is_empty() {
             return Err(ReloadError::NoSockets);
         }
         let mut new = New::new();
@@ -117,7 +120,7 @@ impl Daemon {
             return Err(ReloadError::SpiTaken { spi });
         }
         if let Some(direct) = &self.direct {
-            direct.watch(&flows)?;
+            direct.watch(&watched)?;
         }
         Ok(new)
     }

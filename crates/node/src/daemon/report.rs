@@ -19,9 +19,9 @@ use super::key_log::KeyLog;
 use crate::config::PeerSection;
 use crate::cpu_time;
 use crate::report::{
-    AssociationReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport, DirectoryReport,
-    DropReport, HistoryReport, NodeReport, PathReport, PeerReport, QueueReport, RepairReport, RuleReport,
-    SuiteReport, ThreadReport, TrafficReport, ratio,
+    AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
+    DirectoryReport, DropReport, HistoryReport, NodeReport, PathReport, PeerReport, QueueReport,
+    RepairReport, RuleReport, SuiteReport, ThreadReport, TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -92,6 +92,7 @@ impl Daemon {
         warnings.extend(self.daily_warning());
         warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
         warnings.extend(self.unlocked.clone());
+        warnings.extend(self.no_direct.clone());
         warnings
     }
 
@@ -114,6 +115,12 @@ impl Daemon {
             public_key: peer.public_key().map(ToString::to_string),
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
             state: status.state.to_string(),
+            carrier: carrier(
+                peer,
+                self.direct.is_some(),
+                self.roster.counters(peer)?,
+                status.association.is_some(),
+            ),
             association: status.association.as_ref().map(|pair| association(pair, now)),
             last_handshake_age_seconds: status.last_handshake.map(|at| now.since(at).as_secs_f64()),
             handshake_failures: status.failures,
@@ -181,6 +188,17 @@ fn link_rate(pace: Pace, path: Option<&PathReport>) -> Option<u64> {
     }
 }
 
+/// What carries ESP, with keys of sessions.
+fn carrier(
+    peer: &PeerSection,
+    has_sockets: bool,
+    counters: &PeerCounters,
+    has_session: bool,
+) -> Option<CarrierReport> {
+    let has_sessions = peer.manual().is_none() && peer.sessionless.is_none();
+    has_sessions.then(|| CarrierReport::of(peer.wants_direct(), has_sockets, has_session, &counters.carrier))
+}
+
 /// What is shown of any peer.
 fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport {
     PeerReport {
@@ -192,6 +210,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         state: String::new(),
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,
+        carrier: None,
         manual: None,
         sessionless: None,
         last_handshake_age_seconds: None,

@@ -86,7 +86,7 @@ pub(super) fn session(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> 
 
 /// The peer as the key manager takes it, if its keys are not in the file.
 pub(super) fn keyed(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
-    let PeerKeys::Session { public_key, payloads, repair } = &peer.keys else { return None };
+    let PeerKeys::Session { public_key, payloads, repair, carrier } = &peer.keys else { return None };
     Some(PeerConfig {
         spec,
         name: peer.name.clone(),
@@ -99,6 +99,7 @@ pub(super) fn keyed(peer: &PeerSection, spec: PeerSpec) -> Option<PeerConfig> {
             PeerPayloads::Standard => PayloadFormat::Standard,
         },
         repair: *repair,
+        carrier: *carrier,
     })
 }
 

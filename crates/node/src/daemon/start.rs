@@ -16,7 +16,7 @@ use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
 use strait_ipsec::{Counters, Inbound, Outbound, inbound, outbound};
-use strait_keying::{Control, ControlSettings, Expansion, KeyExport, PresharedToken, PrivateKey};
+use strait_keying::{Control, ControlSettings, DirectEsp, Expansion, KeyExport, PresharedToken, PrivateKey};
 use strait_stream::StreamSettings;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
@@ -88,11 +88,10 @@ pub(super) fn start(
     let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
-    let Opened { entries, plan, socket, direct, tun, .. } = opened;
-    let refused_connections = metrics.as_ref().map(Metrics::refused).unwrap_or_default();
+    let Opened { entries, plan, socket, direct, no_direct, tun, .. } = opened;
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
-    let mut control = Control::new(settings, clock.now())?;
+    let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
@@ -120,7 +119,8 @@ pub(super) fn start(
         shown_by: Time::MAX,
         lines: LogBudget::default(),
         unlocked,
-        refused_connections,
+        no_direct,
+        refused_connections: metrics.as_ref().map(Metrics::refused).unwrap_or_default(),
         starter,
         supervisor,
         watch,
@@ -296,6 +296,14 @@ fn settings(
         seed: seed().map_err(StartError::Runtime)?,
         base: clock.base(),
     })
+}
+
+/// The same with what sockets for packets directly behind IP allow.
+fn with_sockets(mut settings: ControlSettings, direct: Option<&Arc<Direct>>) -> ControlSettings {
+    if direct.is_some() {
+        settings.capabilities.direct = DirectEsp::Taken;
+    }
+    settings
 }
 
 /// 32 bytes of the system's generator.

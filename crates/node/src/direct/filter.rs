@@ -22,6 +22,15 @@ pub struct PeerFlow {
     pub protocols: Vec<Protocol>,
 }
 
+/// Everything that is to be received.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Watched {
+    /// What comes from peers at known addresses.
+    pub flows: Vec<PeerFlow>,
+    /// Whether ESP with the SPIs of sessions is received too, in whole packets and from anywhere: such peers move.
+    pub sessions: bool,
+}
+
 /// Extension headers that are passed over in search of the protocol; the packet path reads no more either.
 const EXTENSIONS: usize = 8;
 // IPv6's extension headers (RFC 8200 section 4).
@@ -29,6 +38,8 @@ const HOP_BY_HOP: u32 = 0;
 const ROUTING: u32 = 43;
 const FRAGMENT: u32 = 44;
 const OPTIONS: u32 = 60;
+/// What SPIs of sessions begin with (RFC 9443 keeps it free in QUIC's first bytes).
+const SESSION_SPIS: std::ops::RangeInclusive<u32> = 0x04..=0x0f;
 /// Stands for a protocol that a later fragment does not show.
 const UNSEEN: u32 = 256;
 /// `linux/if_packet.h`: for this host, neither passing by nor sent by it.
@@ -50,11 +61,11 @@ pub(super) enum Look {
 }
 
 /// The program for a socket that receives packets of `version`; none when it would be longer than the kernel takes.
-pub(super) fn program(version: ip::Version, flows: &[PeerFlow], look: Look) -> Option<Vec<sock_filter>> {
+pub(super) fn program(version: ip::Version, watched: &Watched, look: Look) -> Option<Vec<sock_filter>> {
     let is_v4 = version == ip::Version::V4;
-    let flows: Vec<&PeerFlow> = flows.iter().filter(|flow| flow.from.is_ipv4() == is_v4).collect();
+    let flows: Vec<&PeerFlow> = watched.flows.iter().filter(|flow| flow.from.is_ipv4() == is_v4).collect();
     let mut program = Program::default();
-    if flows.is_empty() {
+    if flows.is_empty() && !watched.sessions {
         program.take(0);
         return program.finish();
     }
@@ -65,6 +76,13 @@ pub(super) fn program(version: ip::Version, flows: &[PeerFlow], look: Look) -> O
         behind_extensions(&mut program)
     }
     program.keep(PROTOCOL);
+    if watched.sessions {
+        of_sessions(&mut program, is_v4);
+    }
+    if flows.is_empty() {
+        program.take(0);
+        return program.finish();
+    }
     of_any(&mut program, &flows);
     match look {
         Look::Coarse => program.take(u32::MAX),
@@ -116,6 +134,29 @@ fn behind_extensions(program: &mut Program) {
     program.differs(OPTIONS, done);
     program.load_number(UNSEEN);
     program.here(done);
+}
+
+/// Takes whole ESP packets with the SPIs of sessions, and goes on otherwise.
+fn of_sessions(program: &mut Program, is_v4: bool) {
+    let (other, own) = (program.label(), program.label());
+    program.differs(Protocol::ESP.0.into(), other);
+    if is_v4 {
+        // More fragments, or not the first.
+        program.load_half(6);
+        program.mask(0x3fff);
+        program.differs(0, other);
+        program.set_x_to_v4_header_len();
+    }
+    // In IPv6, X is where the search for the protocol ended; a fragment header is passed over by none.
+    program.load_byte_at_x(0);
+    for first in SESSION_SPIS {
+        program.equal(first, own);
+    }
+    program.goto(other);
+    program.here(own);
+    program.take(u32::MAX);
+    program.here(other);
+    program.recall(PROTOCOL);
 }
 
 /// Ends for all but the protocols of `flows`: most packets of a host go no further.

@@ -32,6 +32,20 @@ pub(super) fn sender(domain: libc::c_int) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
+/// A socket that takes ESP to send, and receives none; the system makes the IP header, as for the node's UDP socket: whatever ICMP
+/// says of the path, and never to be fragmented.
+pub(super) fn esp(domain: libc::c_int, nothing: &[sock_filter]) -> io::Result<OwnedFd> {
+    let fd = owner(domain, strait_wire::Protocol::ESP.0, nothing)?;
+    let (level, name, value) = match domain {
+        libc::AF_INET6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+        _ => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+    };
+    // SAFETY: the option takes an int.
+    unsafe { set(&fd, level, name, value) }?;
+    set_buffer(&fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER);
+    Ok(fd)
+}
+
 /// A socket that keeps the kernel from answering `protocol` with "protocol unreachable", and takes nothing.
 pub(super) fn owner(domain: libc::c_int, protocol: u8, nothing: &[sock_filter]) -> io::Result<OwnedFd> {
     let fd = open(domain, libc::SOCK_RAW, protocol.into())?;
@@ -96,16 +110,18 @@ unsafe fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: T) 
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends whole packets to one address; says how many the kernel took, at least one.
+/// Sends packets to one address, with these marks unless they are whole IP packets; says how many the kernel took, at least one.
 ///
 /// # Errors
 /// As `sendmmsg(2)` for the first of them.
 pub(super) fn send<'p>(
     fd: &OwnedFd,
     to: IpAddr,
+    tos: Option<u8>,
     packets: impl Iterator<Item = &'p [u8]>,
 ) -> io::Result<usize> {
     let mut name = LinkAddress::new(to);
+    let mut marks = Marks::new(to, tos);
     // SAFETY: all zeros are valid: null pointers and zero lengths.
     let (mut parts, mut messages): ([libc::iovec; AT_ONCE], [libc::mmsghdr; AT_ONCE]) =
         unsafe { (zeroed(), zeroed()) };
@@ -116,12 +132,45 @@ pub(super) fn send<'p>(
         message.msg_hdr.msg_namelen = name.len;
         message.msg_hdr.msg_iov = part;
         message.msg_hdr.msg_iovlen = 1;
+        message.msg_hdr.msg_control = marks.bytes.as_mut_ptr().cast();
+        message.msg_hdr.msg_controllen = marks.len as _;
         count += 1;
     }
     // SAFETY: the first `count` messages point to values that outlive the call, each with the length beside it;
     // sendmmsg only reads them, but for the lengths sent, which are in `messages`.
     let sent = unsafe { libc::sendmmsg(fd.as_raw_fd(), messages.as_mut_ptr(), count, 0) };
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
+}
+
+/// One control message with the marks of what is sent (ip(7), ipv6(7)), or none.
+#[repr(C, align(8))]
+struct Marks {
+    bytes: [u8; 64],
+    len: usize,
+}
+
+const _: () = assert!(align_of::<Marks>() >= align_of::<libc::cmsghdr>());
+
+impl Marks {
+    fn new(to: IpAddr, tos: Option<u8>) -> Marks {
+        let mut marks = Marks { bytes: [0; 64], len: 0 };
+        let Some(tos) = tos else { return marks };
+        let (level, kind) = match to {
+            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+        };
+        let header = marks.bytes.as_mut_ptr().cast::<libc::cmsghdr>();
+        // SAFETY: both only compute sizes. The header and the int behind it are in `bytes`, which has room for them and is
+        // aligned for a header; the int is written unaligned.
+        unsafe {
+            marks.len = libc::CMSG_SPACE(socklen(size_of::<libc::c_int>())) as usize;
+            (*header).cmsg_len = libc::CMSG_LEN(socklen(size_of::<libc::c_int>())) as _;
+            (*header).cmsg_level = level;
+            (*header).cmsg_type = kind;
+            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(tos.into());
+        }
+        marks
+    }
 }
 
 /// A packet that was received.

@@ -47,12 +47,13 @@ impl Wire {
     }
 }
 
-fn flows(protocols: &[Protocol]) -> [PeerFlow; 2] {
-    [(FAR, NEAR), (FAR6, NEAR6)].map(|(from, to)| PeerFlow {
+fn watched(protocols: &[Protocol]) -> Watched {
+    let flows = [(FAR, NEAR), (FAR6, NEAR6)].map(|(from, to)| PeerFlow {
         from: from.parse().unwrap(),
         to: to.parse().unwrap(),
         protocols: protocols.to_vec(),
-    })
+    });
+    Watched { flows: flows.to_vec(), sessions: false }
 }
 
 /// A packet with `len` bytes behind its header.
@@ -88,7 +89,7 @@ fn received(direct: &Direct) -> Vec<Vec<u8>> {
 fn packets_arrive_as_they_were_on_the_wire() {
     in_namespace(|| {
         let wire = Wire::new();
-        let direct = Direct::open(&flows(&[Protocol::ESP]), None).unwrap();
+        let direct = Direct::open(&watched(&[Protocol::ESP]), None).unwrap();
         let (own, own6) = (packet(FAR, NEAR, Protocol::ESP, 100), packet(FAR6, NEAR6, Protocol::ESP, 100));
         // The first of two fragments: the kernel keeps it, and it comes here all the same.
         let mut piece = packet(FAR, NEAR, Protocol::ESP, 160);
@@ -106,7 +107,7 @@ fn packets_arrive_as_they_were_on_the_wire() {
             wire.arrives(one);
         }
         assert_eq!(received(&direct), [own.clone(), piece, own6]);
-        direct.watch(&flows(&[Protocol::AH])).unwrap();
+        direct.watch(&watched(&[Protocol::AH])).unwrap();
         wire.arrives(&own);
         wire.arrives(&others[1]);
         assert_eq!(received(&direct), [others[1].clone()], "another filter from now on");
@@ -121,7 +122,7 @@ fn the_kernel_does_not_refuse_what_is_handled_here() {
         wire.arrives(&ours);
         assert_eq!(wire.next_protocol(), 1, "by itself the kernel says \"protocol unreachable\"");
         assert_eq!(wire.leaves()[9], 17);
-        let direct = Direct::open(&flows(&[Protocol::ESP]), None).unwrap();
+        let direct = Direct::open(&watched(&[Protocol::ESP]), None).unwrap();
         wire.arrives(&ours);
         assert_eq!(wire.next_protocol(), 17);
         assert_eq!(received(&direct).len(), 1);
@@ -132,7 +133,7 @@ fn the_kernel_does_not_refuse_what_is_handled_here() {
 fn packets_leave_as_they_are() {
     in_namespace(|| {
         let wire = Wire::new();
-        let direct = Direct::open(&[], None).unwrap();
+        let direct = Direct::open(&Watched::default(), None).unwrap();
         for (near, far) in [(NEAR, FAR), (NEAR6, FAR6)] {
             let one = packet(near, far, Protocol::ESP, 200);
             let (len, last) = (one.len(), packet(near, far, Protocol::ESP, 90));
@@ -153,8 +154,37 @@ fn packets_leave_as_they_are() {
 fn without_the_capability_the_error_says_so() {
     in_namespace(|| {
         crate::privileges::drop_all_but_network().unwrap();
-        let error = Direct::open(&[], None).unwrap_err();
+        let error = Direct::open(&Watched::default(), None).unwrap_err();
         assert!(matches!(error, DirectError::Unprivileged), "{error}");
         assert!(error.to_string().contains("CAP_NET_RAW"));
+    });
+}
+
+#[test]
+fn esp_gets_a_header_of_the_systems_with_its_marks() {
+    in_namespace(|| {
+        let wire = Wire::new();
+        let direct = Direct::open(&Watched { flows: Vec::new(), sessions: true }, None).unwrap();
+        let esp: Vec<u8> = (0..90).collect();
+        direct.send_esp(FAR.parse().unwrap(), 0xb9, 60, &esp).unwrap();
+        for bytes in [&esp[..60], &esp[60..]] {
+            let packet = wire.leaves();
+            let parsed = ip::Packet::parse(&packet).unwrap();
+            assert_eq!(
+                (parsed.protocol(), parsed.tos(), parsed.dont_fragment()),
+                (Protocol::ESP, Tos(0xb9), true)
+            );
+            assert_eq!((parsed.src().to_string(), parsed.dst().to_string()), (NEAR.into(), FAR.into()));
+            assert_eq!(parsed.payload(), bytes);
+        }
+        direct.send_esp(FAR6.parse().unwrap(), 0x02, 60, &esp[..60]).unwrap();
+        let packet = wire.leaves();
+        let parsed = ip::Packet::parse(&packet).unwrap();
+        assert_eq!(
+            (parsed.protocol(), parsed.tos(), parsed.src().to_string()),
+            (Protocol::ESP, Tos(2), NEAR6.into())
+        );
+        let error = direct.send_esp(FAR.parse().unwrap(), 0, 1401, &[5; 1401]).unwrap_err();
+        assert!(is_too_big(&error), "{error}");
     });
 }

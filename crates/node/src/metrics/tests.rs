@@ -2,9 +2,9 @@ use super::server::MEDIA_TYPE;
 use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
-    AssociationReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport, EstimateReport,
-    HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport,
-    RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
+    AssociationReport, CarrierReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport,
+    EstimateReport, HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport,
+    RememberedReport, RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -51,6 +51,13 @@ fn peer() -> PeerReport {
         name: "site \"b\"\\\n".to_owned(),
         keys: "session".to_owned(),
         public_key: Some("key".to_owned()),
+        carrier: Some(CarrierReport {
+            configured: "ip".to_owned(),
+            sending: "udp".to_owned(),
+            reason: Some("being tried".to_owned()),
+            sent_datagrams: 3,
+            received_datagrams: 4,
+        }),
         manual: None,
         sessionless: None,
         endpoint: None,

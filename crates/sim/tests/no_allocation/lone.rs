@@ -1,6 +1,6 @@
 //! Packets that leave alone, coded against earlier ones, with receipts that come back.
 
-use strait_ipsec::HistoryTerms;
+use strait_ipsec::{HistoryOrder, HistoryTerms};
 use strait_wire::history::{Receipt, Receipts};
 
 use super::*;
@@ -20,7 +20,7 @@ impl Inlet for Receiving {
     fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, order: outbound::Order) {
-        if let outbound::Order::Kept(_, receipt) = order {
+        if let outbound::Order::History(_, HistoryOrder::KeptUnit(receipt)) = order {
             self.kept.push(receipt);
         }
     }
@@ -59,7 +59,8 @@ fn lone_packets_and_their_receipts() {
         for receipt in receiving.kept.drain(..) {
             let mut receipts = Receipts::NONE;
             receipts.push(receipt);
-            halves.outbound.handle(outbound::Order::Receipts(NodeId(1).peer(), receipts), now, &mut wire);
+            let order = outbound::Order::History(NodeId(1).peer(), HistoryOrder::Receipts(receipts));
+            halves.outbound.handle(order, now, &mut wire);
         }
         now += Duration::from_millis(50);
     }

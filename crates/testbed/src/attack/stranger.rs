@@ -9,8 +9,8 @@ use strait_clock::{Random, Time};
 use strait_ipsec::outbound::Order;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
 use strait_keying::{
-    Action, Capabilities, Control, ControlSettings, KeyExport, Lifetime, PayloadFormat, PeerConfig,
-    PrivateKey, PublicKey, RepairMode, Start, Where,
+    Action, Capabilities, CarrierMode, Control, ControlSettings, KeyExport, Lifetime, PayloadFormat,
+    PeerConfig, PrivateKey, PublicKey, RepairMode, Start, Where,
 };
 use strait_scheduler::LinkRate;
 
@@ -77,7 +77,17 @@ fn peer(key: PublicKey) -> PeerConfig {
         counters: Arc::new(PeerCounters::default()),
     };
     let (name, start, format) = ("victim".to_owned(), Start::Eager, PayloadFormat::Strait);
-    PeerConfig { spec, name, key, place, start, keepalive: None, format, repair: RepairMode::Auto }
+    PeerConfig {
+        spec,
+        name,
+        key,
+        place,
+        start,
+        keepalive: None,
+        format,
+        repair: RepairMode::Auto,
+        carrier: CarrierMode::Udp,
+    }
 }
 
 fn seed(random: &mut Random) -> [u8; 32] {

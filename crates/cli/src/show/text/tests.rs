@@ -1,7 +1,8 @@
 use super::*;
 use strait_node::report::{
-    AttackerReport, CodecReport, CompressionLoadReport, ControlReport, DropReport, HistoryReport, LeakReport,
-    ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ThreadReport,
+    AttackerReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DropReport,
+    HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport,
+    RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -53,6 +54,13 @@ fn peer() -> PeerReport {
         name: "site-b".to_owned(),
         keys: "session".to_owned(),
         public_key: Some("REVG".to_owned()),
+        carrier: Some(CarrierReport {
+            configured: "ip".to_owned(),
+            sending: "udp".to_owned(),
+            reason: Some("tried, no answer: a NAT or firewall drops protocol 50".to_owned()),
+            sent_datagrams: 3,
+            received_datagrams: 4,
+        }),
         manual: None,
         sessionless: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
@@ -228,6 +236,7 @@ peer site-b: up
   last handshake   1 min 1 s ago
   SA pair          SPI in 0x04000001, out 0x0c0000ff; aes-128-gcm, implicit IV, strait payloads, initiator
   next rekey       in 59 min 0 s, if in use
+  carrier          UDP (tried, no answer: a NAT or firewall drops protocol 50)
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
   aggregation      2.5 packets per aggregate, window 256 packets
@@ -305,6 +314,7 @@ fn a_peer_with_manual_keys() {
         endpoint: Some("192.0.2.2".to_owned()),
         outer_interface: None,
         association: None,
+        carrier: None,
         manual: Some(manual),
         last_handshake_age_seconds: None,
         link_rate_bits_per_second: None,

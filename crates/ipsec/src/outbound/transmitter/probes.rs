@@ -1,36 +1,57 @@
 //! Probes of the path, their answers, and keepalives.
 
-use strait_wire::{Protocol, probe};
+use strait_wire::Protocol;
+use strait_wire::probe::{self, Probe, ProbeKind};
 
-use super::Transmitter;
+use super::{Transmitter, Unsealed};
 use crate::Reason;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
+use crate::outbound::direct::DirectProbe;
 use crate::outbound::path_mtu::{ANY_SIZE, Wanted};
+use crate::outbound::train::{Heading, Via};
 use crate::wrap::Head;
 
 impl Transmitter {
-    /// A probe of the path, if the search wants one; only ever called under traffic.
+    /// Probes of the path, where the searches want them; only ever called under traffic.
     pub(in crate::outbound) fn probe_path(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         let association = &tx.link.association;
         if !association.takes_blocks() || association.endpoint.is_none() || association.is_one_way() {
             return;
         }
+        self.probe_direct(tx);
         let heard = &tx.link.spec.counters.in_datagrams;
         if let Some(Wanted { id, size, again }) = tx.link.association.path.poll(tx.now, heard) {
+            let via = tx.link.association.via();
             if again {
-                let _ = self.probe(tx, probe::ProbeKind::Request, id, ANY_SIZE);
+                let _ = self.probe(tx, via, Probe { kind: ProbeKind::Request, id, size: ANY_SIZE });
             }
-            let _ = self.probe(tx, probe::ProbeKind::Request, id, size);
+            let _ = self.probe(tx, via, Probe { kind: ProbeKind::Request, id, size });
             // Alone: the network may refuse it, and then all of its train is lost.
             self.departure.depart(tx);
         }
+    }
+
+    /// A probe directly behind IP, if one is due.
+    fn probe_direct(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let heard = &tx.link.spec.counters.in_datagrams;
+        if let Some(DirectProbe { id, again }) = tx.link.association.direct.poll(tx.now, heard) {
+            let probe = Probe { kind: ProbeKind::Request, id, size: ANY_SIZE };
+            self.departure.depart(tx);
+            if again {
+                let _ = self.probe(tx, Via::Udp, Probe { id: 0, ..probe });
+                self.departure.depart_first(tx);
+            }
+            let _ = self.probe(tx, Via::Esp, probe);
+            self.departure.depart_first(tx);
+        }
+        tx.link.show_carrier(tx.outlet);
     }
 
     /// Asks for a sign of life with the smallest probe; until larger ones are answered too, only what every
     /// path takes is sent.
     pub(in crate::outbound) fn ask_life(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         tx.link.association.path.doubt(tx.now);
-        let _ = self.probe(tx, probe::ProbeKind::Request, 0, ANY_SIZE);
+        let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Request, id: 0, size: ANY_SIZE });
         self.probe_path(tx);
         self.departure.depart(tx);
     }
@@ -47,15 +68,16 @@ impl Transmitter {
             tx.link.association.unanswered = Some((id, size));
             return;
         }
-        let _ = self.probe(tx, probe::ProbeKind::Answer, id, size);
         self.departure.depart(tx);
+        let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Answer, id, size });
+        self.departure.depart_first(tx);
     }
 
     /// Sends a packet without content (RFC 4303 section 2.6), the shortest that shows that this end is alive.
     pub(in crate::outbound) fn send_empty(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         if tx.link.association.can_send() {
             self.departure.begin_train(tx.link.spec.id);
-            let _ = self.seal_fresh(tx, Protocol::NO_NEXT, 0, CONTROL_TOS, |_| {});
+            let _ = self.seal_own(tx, Via::Udp, (Protocol::NO_NEXT, 0), |_| {});
             self.departure.depart(tx);
         }
     }
@@ -67,24 +89,34 @@ impl Transmitter {
         }
     }
 
-    fn probe(
-        &mut self,
-        tx: &mut TxContext<'_, impl Outlet>,
-        kind: probe::ProbeKind,
-        id: u16,
-        size: u16,
-    ) -> Result<(), Reason> {
-        let sa = tx.link.association.sa.as_ref().ok_or(Reason::NoSa)?;
-        let room = usize::from(size).saturating_sub(tx.link.association.outer_len());
+    fn probe(&mut self, tx: &mut TxContext<'_, impl Outlet>, via: Via, probe: Probe) -> Result<(), Reason> {
+        let association = &tx.link.association;
+        let sa = association.sa.as_ref().ok_or(Reason::NoSa)?;
+        let room = usize::from(probe.size).saturating_sub(association.outer_len());
         self.departure.begin_train(tx.link.spec.id);
-        let probe = probe::Probe { kind, id, size };
-        let padded = match kind {
-            probe::ProbeKind::Request => sa.payload_room(sa.front_len(Head::Fresh(CONTROL_TOS)), room),
-            probe::ProbeKind::Answer => 0,
+        let padded = match probe.kind {
+            ProbeKind::Request => sa.payload_room(sa.front_len(Head::Fresh(CONTROL_TOS)), room),
+            ProbeKind::Answer => 0,
         };
-        self.seal_fresh(tx, Protocol::AGGFRAG, padded.max(probe::LEN), CONTROL_TOS, |payload| {
+        self.seal_own(tx, via, (Protocol::AGGFRAG, padded.max(probe::LEN)), |payload| {
             payload.fill(0);
             let _ = probe.emit(payload);
         })
+    }
+
+    /// Seals a payload of the node's own, carried by `via` where ESP has no other carrier. What shows where this node is and that it
+    /// is alive, and what tells of the carrier, goes in UDP, which holds a NAT's mapping too.
+    fn seal_own(
+        &mut self,
+        tx: &mut TxContext<'_, impl Outlet>,
+        via: Via,
+        (next, len): (Protocol, usize),
+        write: impl FnOnce(&mut [u8]),
+    ) -> Result<(), Reason> {
+        let association = &tx.link.association;
+        let heading = association.heading(CONTROL_TOS).ok_or(Reason::NoEndpoint)?;
+        let via = if heading.via == Via::Ip { Via::Ip } else { via };
+        let unsealed = Unsealed { head: Head::Fresh(CONTROL_TOS), next, len, tos: CONTROL_TOS };
+        self.seal_by(tx, Heading { via, ..heading }, unsealed, write)
     }
 }

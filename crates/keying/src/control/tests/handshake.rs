@@ -8,8 +8,8 @@ use strait_wire::Spi;
 
 use super::world::{ControlWorld, FAIR, Weather, address, peer};
 use crate::{
-    ControlEvent, DeliveryReporting, HandshakeFailure, KeyExport, PayloadFormat, PeerState, Refusal, Role,
-    SaDirection, Start, Where,
+    CarrierMode, ControlEvent, DeliveryReporting, DirectEsp, HandshakeFailure, KeyExport, PayloadFormat,
+    PeerConfig, PeerState, Refusal, Role, SaDirection, Start, Where,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -80,6 +80,30 @@ fn the_suite_is_the_one_that_costs_both_least() {
     world.assert_joined();
     let pair = world.nodes[1].control.status(PeerId(0)).unwrap().association.unwrap();
     assert_eq!(pair.suite, Suite::ChaCha20Poly1305);
+}
+
+#[test]
+fn esp_behind_ip_is_offered_only_to_peers_that_the_configuration_names() {
+    for (modes, agreed) in [
+        ([CarrierMode::Ip, CarrierMode::Ip], true),
+        ([CarrierMode::Ip, CarrierMode::Udp], false),
+        ([CarrierMode::Udp, CarrierMode::Udp], false),
+    ] {
+        let mut world = ControlWorld::with(2, 5, FAIR, |_, settings| {
+            settings.capabilities.direct = DirectEsp::Taken;
+        });
+        for (node, carrier) in (0..).zip(modes) {
+            let other = peer(1 - node, Where::Address(address(1 - node)), Start::Eager);
+            world.add(node.into(), PeerConfig { carrier, ..other });
+        }
+        assert!(world.run_until(5, ControlWorld::both_up));
+        let said = |node: usize| {
+            let status = world.nodes[node].control.status(PeerId(1 - u32::try_from(node).unwrap())).unwrap();
+            status.capabilities.unwrap().direct == DirectEsp::Taken
+        };
+        assert_eq!([said(1), said(0)], modes.map(|mode| mode == CarrierMode::Ip));
+        assert_eq!(said(0) && said(1), agreed);
+    }
 }
 
 #[test]

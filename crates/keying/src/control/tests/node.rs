@@ -13,8 +13,8 @@ use strait_wire::Spi;
 use zeroize::Zeroizing;
 
 use crate::{
-    Capabilities, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime, PayloadFormat,
-    PeerConfig, PrivateKey, RepairMode, SaDirection, Start, Where,
+    Capabilities, CarrierMode, Control, ControlEvent, ControlSettings, DangerKey, KeyExport, Lifetime,
+    PayloadFormat, PeerConfig, PrivateKey, RepairMode, SaDirection, Start, Where,
 };
 
 /// One node: its key manager, and what its data plane was told.
@@ -97,6 +97,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
         keepalive: None,
         format: PayloadFormat::Strait,
         repair: RepairMode::Auto,
+        carrier: CarrierMode::Udp,
     }
 }
 

@@ -192,6 +192,7 @@ impl SectionReader<'_> {
     /// What is said of peers of other kinds only.
     fn other_peers_keys(&self) {
         unused(self.peer, "payloads", "[peer.manual] sets the payloads");
+        unused(self.peer, "carrier", "[peer.manual] has a carrier of its own");
         unused(self.peer, "repair", "losses are repaired between nodes with session keys only");
         if self.over == Over::Ip {
             unused(self.peer, "keepalive", "keepalives need UDP, not `carrier = \"ip\"`");

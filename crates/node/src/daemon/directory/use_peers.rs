@@ -6,7 +6,7 @@ use ipnet::IpNet;
 use strait_ipsec::ReturnPath;
 use strait_keying::directory::Certificate;
 use strait_keying::sessionless::EpochLength;
-use strait_keying::{PublicKey, RepairMode, Start};
+use strait_keying::{CarrierMode, PublicKey, RepairMode, Start};
 
 use super::{Daemon, DirectoryPeers};
 use crate::config::{DirectoryKeying, PeerKeys, PeerPayloads, PeerSection, SessionlessSection};
@@ -105,6 +105,7 @@ pub(super) fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> Pee
             public_key: *certificate.key(),
             payloads: PeerPayloads::Strait,
             repair: RepairMode::Auto,
+            carrier: CarrierMode::Udp,
         },
         endpoint: terms.endpoint.as_ref().and_then(|endpoint| endpoint.parse().ok()),
         allowed_ips: terms.networks.clone(),

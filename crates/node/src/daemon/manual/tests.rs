@@ -171,7 +171,7 @@ fn only_the_outermost_protocol_of_peers_directly_behind_ip_is_received() {
             true => text.replace("allowed_ips = \"10.88.0.2\"\n", ""),
             false => text,
         };
-        flows(&Config::parse(&text, Path::new("x.toml")).unwrap().peers)
+        watched(&Config::parse(&text, Path::new("x.toml")).unwrap().peers).flows
     };
     let mac = format!(
         "integrity = \"hmac-sha-256-128\"\nkey_in = \"0x{0}\"\nkey_out = \"0x{0}\"\n",

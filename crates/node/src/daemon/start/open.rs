@@ -15,7 +15,7 @@ use super::super::roster::Roster;
 use super::super::starter::Starter;
 use super::{StartError, number, seed};
 use crate::config::Config;
-use crate::direct::Direct;
+use crate::direct::{Direct, DirectError, Watched};
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::network::Plan;
@@ -44,6 +44,8 @@ pub(super) struct Opened {
     pub(super) plan: Plan,
     pub(super) socket: Arc<UdpSocket>,
     pub(super) direct: Option<Arc<Direct>>,
+    /// Why there are no sockets for ESP directly behind IP, which sessions can do without.
+    pub(super) no_direct: Option<String>,
     pub(super) tun: Arc<Tun>,
 }
 
@@ -63,9 +65,7 @@ impl Opened {
         let plan = Plan::of(config);
         let bind = || UdpSocket::bind(config.node.listen, plan.mark);
         let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
-        let flows = manual::flows(&config.peers);
-        let open = || Direct::open(&flows, plan.mark).map(Arc::new);
-        let direct = (!flows.is_empty()).then(open).transpose()?;
+        let (direct, no_direct) = open_direct(&manual::watched(&config.peers), plan.mark)?;
         let open = || match config.node.tunnel {
             true => Tun::open(&config.node.interface),
             false => Tun::none(),
@@ -84,6 +84,7 @@ impl Opened {
             plan,
             socket,
             direct,
+            no_direct,
             tun,
         })
     }
@@ -94,6 +95,25 @@ impl Opened {
         let marked: Vec<_> = [self.socket.as_fd()].into_iter().chain(senders).collect();
         let public_key = config.node.private_key_file.as_ref().map(|_| self.secrets.0.public().to_string());
         Ok(starter.set_up(public_key, &marked)?)
+    }
+}
+
+/// The sockets for packets directly behind IP, if any are to come. Where only sessions use them, the node runs without, and says why.
+fn open_direct(
+    watched: &Watched,
+    mark: Option<u32>,
+) -> Result<(Option<Arc<Direct>>, Option<String>), DirectError> {
+    if *watched == Watched::default() {
+        return Ok((None, None));
+    }
+    match Direct::open(watched, mark) {
+        Ok(direct) => Ok((Some(Arc::new(direct)), None)),
+        Err(error) if watched.flows.is_empty() => {
+            let words = format!("peers with `carrier = \"ip\"` are reached in UDP all the same: {error}");
+            tracing::warn!("{words}");
+            Ok((None, Some(words)))
+        }
+        Err(error) => Err(error),
     }
 }
 

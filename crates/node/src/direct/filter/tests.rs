@@ -23,10 +23,15 @@ struct Gate {
 
 impl Gate {
     fn new(version: ip::Version, flows: &[PeerFlow]) -> Gate {
+        let watched = Watched { flows: flows.to_vec(), sessions: false };
+        Gate::of(version, &watched)
+    }
+
+    fn of(version: ip::Version, watched: &Watched) -> Gate {
         let (outside, inside) = UnixDatagram::pair().unwrap();
         inside.set_nonblocking(true).unwrap();
         let inside = OwnedFd::from(inside);
-        attach(&inside, &program(version, flows, Look::Exact).unwrap()).unwrap();
+        attach(&inside, &program(version, watched, Look::Exact).unwrap()).unwrap();
         Gate { outside, inside }
     }
 
@@ -167,9 +172,10 @@ fn what_is_cut_before_the_protocol_and_the_addresses_does_not_pass() {
 
 #[test]
 fn peers_beyond_filter_capacity_are_matched_by_protocol() {
-    let flows: Vec<PeerFlow> = (0..1000)
+    let flows = (0..1000)
         .map(|at| flow(&format!("2001:db8:{at:x}::2"), NEAR6, &[Protocol::IPCOMP, Protocol::IPIP]))
         .collect();
+    let flows = Watched { flows, sessions: false };
     assert!(program(ip::Version::V6, &flows, Look::Exact).is_none(), "more steps than the kernel takes");
     let gate = Gate::new(ip::Version::V6, &[]);
     attach(&gate.inside, &program(ip::Version::V6, &flows, Look::Coarse).unwrap()).unwrap();
@@ -191,4 +197,45 @@ fn twenty_peers_are_told_apart() {
 fn without_peers_nothing_passes() {
     let gate = Gate::new(ip::Version::V4, &[]);
     assert!(!gate.passes(&v4(FAR, NEAR, 50, 0)));
+}
+
+#[test]
+fn whole_esp_of_sessions_passes_from_anywhere_and_nothing_else() {
+    let sessions = Watched { flows: Vec::new(), sessions: true };
+    let flows = Watched { flows: vec![flow(FAR, NEAR, &[Protocol::AH])], sessions: true };
+    for (watched, beside) in [(&sessions, false), (&flows, true)] {
+        let gate = Gate::of(ip::Version::V4, watched);
+        let packet = |protocol, flags, first, options: usize| {
+            let mut packet = v4(FAR, "192.0.2.77", protocol, flags);
+            packet[0] = 0x45 + u8::try_from(options).unwrap();
+            packet[20 + 4 * options] = first;
+            packet
+        };
+        for (options, first) in [(0, 0x04), (0, 0x0f), (3, 0x07)] {
+            assert!(gate.passes(&packet(50, 0x4000, first, options)), "{options} {first}");
+        }
+        for first in [0, 0x03, 0x10, 0xff] {
+            assert!(!gate.passes(&packet(50, 0x4000, first, 0)), "the SPI begins with {first}");
+        }
+        assert!(!gate.passes(&packet(51, 0, 0x05, 0)), "another protocol");
+        assert!(!gate.passes(&packet(50, 0x2000, 0x05, 0)), "a first fragment");
+        assert!(!gate.passes(&packet(50, 0x0010, 0x05, 0)), "a later one");
+        assert_eq!(gate.passes(&v4(FAR, NEAR, 51, 0)), beside, "what else is watched");
+        assert!(!gate.passes(&v4("192.0.2.9", NEAR, 51, 0)));
+    }
+}
+
+#[test]
+fn esp_of_sessions_passes_behind_extension_headers_of_ipv6() {
+    let gate = Gate::of(ip::Version::V6, &Watched { flows: Vec::new(), sessions: true });
+    let packet = |headers: Headers<'_>, first| {
+        let mut packet = v6(FAR6, "2001:db8::77", headers, 50);
+        packet.resize(packet.len() + 8, 0);
+        let at = 40 + headers.iter().map(|(_, len)| len).sum::<usize>();
+        packet[at] = first;
+        packet
+    };
+    assert!(gate.passes(&packet(&[], 0x05)) && gate.passes(&packet(&[(60, 16)], 0x05)));
+    assert!(!gate.passes(&packet(&[], 0x45)) && !gate.passes(&packet(&[(60, 16)], 0x45)));
+    assert!(!gate.passes(&packet(&[(44, 8)], 0x05)), "a fragment");
 }

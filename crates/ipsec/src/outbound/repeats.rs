@@ -22,22 +22,25 @@ struct Last {
 
 /// The last segments of some streams.
 #[derive(Clone, Debug)]
-pub(super) struct Repeats {
+pub(crate) struct Repeats {
     places: [Last; PLACES],
 }
 
 impl Repeats {
-    pub(super) const fn new() -> Repeats {
+    pub(crate) const fn new() -> Repeats {
         Repeats { places: [Last { seq: 0, times: 0 }; PLACES] }
     }
 
-    /// Takes note of a packet that carries data; true when it carries TCP that is sent for the third time, with
+    /// Takes note of a packet; true when it carries data of TCP that are sent for the third time, with
     /// nothing else of its stream between.
-    pub(super) fn note(&mut self, packet: &Packet<'_>) -> bool {
+    pub(crate) fn note(&mut self, packet: &Packet<'_>) -> bool {
         if packet.protocol() != Protocol::TCP || packet.is_later_fragment() {
             return false;
         }
         let Ok(segment) = Segment::parse(packet.payload()) else { return false };
+        if segment.payload().is_empty() {
+            return false;
+        }
         let ports = u32::from(segment.src_port()) << 16 | u32::from(segment.dst_port());
         let place = ports.wrapping_mul(SPREAD) as usize >> (u32::BITS - PLACES.ilog2());
         let Some(last) = self.places.get_mut(place) else { return false };
