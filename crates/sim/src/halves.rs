@@ -11,10 +11,11 @@ use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerSpec,
-    Policies, Reason, Rule, RuleSet, SaSpec,
+    Counters, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
+    PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
+use strait_wire::history::Receipts;
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::host::split;
@@ -39,6 +40,8 @@ pub struct HalvesSettings {
     pub queueing: Queueing,
     /// The sender's compression rules.
     pub rules: Vec<Rule>,
+    /// What the receiver keeps of packets that leave alone.
+    pub history: HistoryTerms,
     /// Largest outer IP packet.
     pub mtu: u16,
     /// What the receiver's host takes.
@@ -54,6 +57,7 @@ impl Default for HalvesSettings {
             up: None,
             queueing: Queueing::default(),
             rules: Vec::new(),
+            history: HistoryTerms::NONE,
             mtu: 1500,
             udp_offload: UdpOffload::Unsupported,
         }
@@ -110,12 +114,18 @@ impl Halves {
             outbound.handle(order, now, nowhere);
         }
         if let Some(spec) = sa(&settings, there) {
-            outbound.handle(outbound::Order::Install(Box::new(OutboundSa::new(&spec))), now, nowhere);
+            outbound.handle(
+                outbound::Order::Install(Box::new(OutboundSa::new(&spec).with_history(settings.history))),
+                now,
+                nowhere,
+            );
         }
         inbound.handle(inbound::Order::Policies(behind(here)));
         inbound.handle(inbound::Order::AddPeer(here.peer(), Arc::new(PeerCounters::default())));
         if let Some(spec) = sa(&settings, here) {
-            inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
+            inbound.handle(inbound::Order::Install(Box::new(
+                InboundSa::new(&spec).with_history(settings.history),
+            )));
         }
         let sealer = Sealer::new(settings.suite, settings.iv, SPI);
         Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2] }
@@ -189,9 +199,18 @@ impl Halves {
     ) -> Vec<Vec<u8>> {
         let mut catch = Catch::default();
         self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        self.acknowledge(&mut catch, now);
         self.said[0] += catch.orders;
         self.said[1] += catch.notices;
         catch.delivered
+    }
+
+    /// Gives the sender receipts for what was kept, which a second direction would carry.
+    fn acknowledge(&mut self, catch: &mut Catch, now: Time) {
+        if !catch.kept.is_empty() {
+            let kept = core::mem::take(&mut catch.kept);
+            self.outbound.handle(outbound::Order::Receipts(NodeId(1).peer(), kept), now, catch);
+        }
     }
 
     /// How many orders for the sender, and how many notices for the control plane, the receiver has made.
@@ -237,6 +256,7 @@ struct Catch {
     delivered: Vec<Vec<u8>>,
     orders: u64,
     notices: u64,
+    kept: Receipts,
 }
 
 impl Default for Catch {
@@ -247,7 +267,15 @@ impl Default for Catch {
 
 impl Catch {
     const fn at(now: Time, from: SocketAddr) -> Catch {
-        Catch { now, from, sent: Vec::new(), delivered: Vec::new(), orders: 0, notices: 0 }
+        Catch {
+            now,
+            from,
+            sent: Vec::new(),
+            delivered: Vec::new(),
+            orders: 0,
+            notices: 0,
+            kept: Receipts::NONE,
+        }
     }
 }
 
@@ -282,8 +310,11 @@ impl Inlet for Catch {
 
     fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
 
-    fn order(&mut self, _: outbound::Order) {
+    fn order(&mut self, order: outbound::Order) {
         self.orders += 1;
+        if let outbound::Order::Kept(_, receipt) = order {
+            self.kept.push(receipt);
+        }
     }
 
     fn notice(&mut self, _: Notice) {
