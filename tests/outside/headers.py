@@ -97,8 +97,12 @@ def of_kind(header, v6, protocol, word):
 
 def read(before, coded):
     """The header that `coded` says behind `before`, or behind none."""
-    usual, rare, slot = change(coded, 0)
-    assert (usual, rare) != RAW and slot == 0, "a lone packet that is of a bundle"
+    usual = coded.byte()
+    rare = coded.byte() if usual & MORE else 0
+    assert not usual & MORE or rare & ~TCP_ID, "a byte of rare fields without any"
+    if usual & SLOT:
+        # There are no slots: the bit stands for a rare field.
+        usual, rare = usual & ~SLOT, rare | TCP_ID
     return read_fields(before or FIRST, coded, usual, rare)
 
 

@@ -8,7 +8,7 @@ import lzs
 
 LONE, RECEIPTS = range(0xE0, 0xE8), 0xE8
 RIDING, CODED = 0x03, 0x04
-DIFFERENCE, LZS = 0x10, 0x20
+DIFFERENCE, LZS, RTP = 0x10, 0x20, 0x30
 WINDOW = 2047
 
 
@@ -65,8 +65,10 @@ class Direction:
             window = b"".join(self.refer(places, place, unit).payload for place in found)
             assert bits < 1 << 15 and len(window) <= WINDOW, "LZS behind too much"
             return "lzs", lzs.expand(window, coded[3:])
-        assert coded[0] & 0xF0 == DIFFERENCE, "an unknown way to code a payload"
         before = self.refer(places, coded[0] & 15, unit).payload
+        if coded[0] & 0xF0 == RTP:
+            return "rtp", speech(before, coded[1:], length)
+        assert coded[0] & 0xF0 == DIFFERENCE, "an unknown way to code a payload"
         return "difference", undo(before, coded[1:], length)
 
     def receive(self, receipts):
@@ -102,20 +104,36 @@ def shorts(data):
 
 def undo(before, coded, length):
     """A payload by what is equal to the one before at the same place, and what is not."""
-    coded, out = iter(coded), bytearray()
-
-    def count():
-        low = next(coded)
-        return low if low < 0x80 else low & 0x7F | next(coded) << 7
-
-    while len(out) < length:
-        equal = count()
+    at, out = 0, bytearray()
+    while at < len(coded):
+        equal, at = count(coded, at)
         assert len(out) + equal <= len(before), "a difference reaches behind what it is of"
         out += before[len(out) : len(out) + equal]
-        if len(out) < length:
-            out += bytes(next(coded) for _ in range(count()))
-    assert len(out) == length and not list(coded), "a difference of another length"
+        if at < len(coded):
+            differing, at = count(coded, at)
+            out += coded[at : at + differing]
+            at += differing
+    out += before[len(out) : length]
+    assert len(out) == length and at == len(coded), "a difference of another length"
     return bytes(out)
+
+
+def count(coded, at):
+    """A number of bytes, and where it ends."""
+    low = coded[at]
+    return (low, at + 1) if low < 0x80 else (low & 0x7F | coded[at + 1] << 7, at + 2)
+
+
+def speech(before, coded, length):
+    """A payload of RTP (RFC 3550 section 5.1) that is some packets ahead of another."""
+    ahead, marker = coded[0] >> 1, coded[0] & 1
+    step, at = count(coded, 1)
+    number = int.from_bytes(before[2:4], "big") + ahead & 0xFFFF
+    time = int.from_bytes(before[4:8], "big") + ahead * step & 0xFFFFFFFF
+    second = before[1] & 0x7F | marker << 7
+    out = bytes([before[0], second]) + number.to_bytes(2, "big") + time.to_bytes(4, "big") + before[8:12] + coded[at:]
+    assert len(out) == length, "a payload of RTP of another length"
+    return out
 
 
 __all__ = ["History"]

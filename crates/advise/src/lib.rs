@@ -3,7 +3,7 @@
 //!
 //! - [`CaptureReader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
 //!   be sent in;
-//! - [`TunnelReplay`] sends their packets through four tunnels at once, each the very code of a live one, in virtual time;
+//! - [`TunnelReplay`] sends their packets through six tunnels at once, each the very code of a live one, in virtual time;
 //! - [`AdviseReport`] has the results;
 //! - [`Crossing`] readies the packets for a real tunnel, to compare.
 //!
@@ -22,6 +22,7 @@ mod mend;
 mod replay;
 pub mod report;
 mod sample;
+mod side;
 mod tunnel;
 mod way;
 
@@ -33,4 +34,5 @@ pub use machine::MachineModel;
 pub use mend::{Mended, Mender};
 pub use replay::{FrameCounts, PolicyCost, ReplayLink, TunnelReplay};
 pub use report::AdviseReport;
+pub(crate) use side::{Side, Sides};
 pub use way::TunnelVariant;

@@ -1,4 +1,4 @@
-//! Captured packets through four tunnels at once, each in a virtual time of its own.
+//! Captured packets through six tunnels at once, each in a virtual time of its own.
 
 mod books;
 mod clock;
@@ -9,22 +9,26 @@ use core::time::Duration;
 
 use ipnet::IpNet;
 use strait_clock::Time;
+use strait_crypto::Suite;
 use strait_ipsec::LeakPolicy;
 use strait_scheduler::Rate;
 use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
-use strait_wire::{Flow, Protocol, udp};
+use strait_wire::{Protocol, udp};
 
 use crate::classes::{Classes, FigurePlaces, FileId};
 use crate::cut::Scissors;
 use crate::mend::Mender;
 use crate::tunnel::{ReplayTunnel, Spec};
-use crate::{CapturedFrame, MachineModel, TunnelVariant, UnknownLink};
+use crate::{CapturedFrame, MachineModel, Side, Sides, TunnelVariant, UnknownLink};
 use books::{Books, Samples};
 use clock::ReplayClock;
 pub use policies::PolicyCost;
 use policies::PolicyTunnels;
 pub use seen::FrameCounts;
+
+/// The round-trip time of a link of which nothing is known: between cities, over DSL or LTE.
+const ROUND_TRIP: Duration = Duration::from_millis(50);
 
 /// What the traffic is to be sent over.
 #[derive(Clone, Debug)]
@@ -33,54 +37,78 @@ pub struct ReplayLink {
     pub rate: Rate,
     /// The longest packet that hosts send, 576 to 9,000 bytes; longer ones are cut.
     pub mtu: usize,
-    /// What is on the near side. Both directions have the rate to themselves then, and only what crosses is sent; without
-    /// it everything goes one way.
+    /// What is on the near side: only what crosses is sent then. Without it, who speaks first of two hosts is near. Both directions have
+    /// the rate to themselves.
     pub near: Option<IpNet>,
+    /// Whether everything goes one way, whoever sent it.
+    pub one_way: bool,
+    /// Its round-trip time.
+    pub round_trip: Duration,
+    /// What the tunnel encrypts with.
+    pub suite: Suite,
     /// Hold time on an idle link, in modes that aggregate.
     pub wait: Duration,
 }
 
-/// Four tunnels for each direction, and what they have sent.
+impl ReplayLink {
+    /// A link of this rate, of which nothing else is known.
+    #[must_use]
+    pub const fn of(rate: Rate) -> ReplayLink {
+        let (round_trip, suite) = (ROUND_TRIP, Suite::Aes128Gcm);
+        ReplayLink { rate, mtu: 1_500, near: None, one_way: false, round_trip, suite, wait: Duration::ZERO }
+    }
+
+    fn spec(&self, way: TunnelVariant, policy: LeakPolicy) -> Spec {
+        let ReplayLink { rate, mtu, round_trip, suite, wait, .. } = *self;
+        Spec { way, policy, suite, rate, round_trip, mtu, wait }
+    }
+}
+
+/// Six tunnels, and what they have sent.
 #[derive(Debug)]
 pub struct TunnelReplay {
     link: ReplayLink,
     clock: ReplayClock,
     mender: Mender,
     scissors: Scissors,
-    lanes: Vec<Lane>,
+    lanes: Lanes,
+    sides: Sides,
     file: Option<FileId>,
     pub(crate) classes: Classes,
     pub(crate) seen: FrameCounts,
 }
 
-/// One direction.
+/// The tunnels.
 #[derive(Debug)]
-struct Lane {
+struct Lanes {
     tunnels: [ReplayTunnel<FigurePlaces>; TunnelVariant::ALL.len()],
     samples: Samples,
     /// Where policies are compared.
     policies: Option<PolicyTunnels>,
 }
 
-impl Lane {
-    fn new(link: &ReplayLink, machine: &MachineModel) -> Lane {
-        let tunnel = |way| {
-            let policy = LeakPolicy::NONE;
-            ReplayTunnel::new(Spec { way, policy, rate: link.rate, mtu: link.mtu, wait: link.wait }, machine)
-        };
+impl Lanes {
+    fn new(link: &ReplayLink, machine: &MachineModel) -> Lanes {
+        let tunnel = |way| ReplayTunnel::new(link.spec(way, LeakPolicy::NONE), machine);
         let (tunnels, samples) = (TunnelVariant::ALL.map(tunnel), Samples::new(link.mtu));
-        Lane { tunnels, samples, policies: None }
+        Lanes { tunnels, samples, policies: None }
     }
 
     /// A packet enters every tunnel.
-    fn offer(&mut self, packet: &[u8], places: FigurePlaces, at: Time, classes: &mut Classes) {
+    fn offer(
+        &mut self,
+        packet: &[u8],
+        side: Side,
+        (places, at): (FigurePlaces, Time),
+        classes: &mut Classes,
+    ) {
         classes.add(places, |figures| {
             figures.packets += 1;
             figures.bytes += packet.len() as u64;
         });
-        self.drive(classes, |tunnel, books| tunnel.offer(packet, places, at, books));
+        self.drive(classes, |tunnel, books| tunnel.offer(side, packet, places, at, books));
         if let Some(policies) = &mut self.policies {
-            policies.offer(packet, at);
+            policies.offer(side, packet, at);
         }
     }
 
@@ -90,7 +118,7 @@ impl Lane {
         classes: &mut Classes,
         mut drive: impl FnMut(&mut ReplayTunnel<FigurePlaces>, &mut Books<'_>),
     ) {
-        let Lane { tunnels, samples, .. } = self;
+        let Lanes { tunnels, samples, .. } = self;
         for (way, tunnel) in TunnelVariant::ALL.into_iter().zip(tunnels) {
             let samples = (way == TunnelVariant::Both).then_some(&mut *samples);
             drive(tunnel, &mut Books { classes: &mut *classes, way, samples });
@@ -102,12 +130,12 @@ impl TunnelReplay {
     /// Tunnels that have sent nothing.
     #[must_use]
     pub fn new(link: ReplayLink, machine: &MachineModel) -> TunnelReplay {
-        let lanes = if link.near.is_some() { 2 } else { 1 };
         TunnelReplay {
             clock: ReplayClock::new(),
             mender: Mender::default(),
             scissors: Scissors::default(),
-            lanes: (0..lanes).map(|_| Lane::new(&link, machine)).collect(),
+            lanes: Lanes::new(&link, machine),
+            sides: Sides::default(),
             file: None,
             classes: Classes::new(),
             seen: FrameCounts::default(),
@@ -118,14 +146,14 @@ impl TunnelReplay {
     /// The same, which also sends everything through a tunnel for each policy against length leaks.
     #[must_use]
     pub fn with_policies(mut self, machine: &MachineModel) -> TunnelReplay {
-        self.lanes.iter_mut().for_each(|lane| lane.policies = Some(PolicyTunnels::new(&self.link, machine)));
+        self.lanes.policies = Some(PolicyTunnels::new(&self.link, machine));
         self
     }
 
     /// What each policy costs; nothing where they were not compared.
     #[must_use]
     pub fn policies(&self) -> Vec<PolicyCost> {
-        policies::costs(self.lanes.iter().filter_map(|lane| lane.policies.as_ref()))
+        self.lanes.policies.as_ref().map(PolicyTunnels::costs).unwrap_or_default()
     }
 
     /// The link.
@@ -159,7 +187,7 @@ impl TunnelReplay {
 
     /// Sends a packet of `len` bytes, of which these were kept.
     fn packet(&mut self, kept: &[u8], len: usize, at: Time) {
-        let TunnelReplay { link, mender, scissors, lanes, file, classes, seen, .. } = self;
+        let TunnelReplay { link, mender, scissors, lanes, sides, file, classes, seen, .. } = self;
         let mended = mender.mend(kept, len);
         let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));
         let Some((packet, missing)) = packet else {
@@ -167,13 +195,13 @@ impl TunnelReplay {
             return;
         };
         let flow = packet.flow();
-        // A file crosses: its packets have no hosts.
-        let near = link.near.as_ref().filter(|_| file.is_none());
-        let index = lane_of(&flow, near);
-        let others =
-            lanes.iter_mut().enumerate().filter(|(other, _)| index.is_some_and(|lane| lane != *other));
-        others.for_each(|(_, lane)| lane.tunnels.iter_mut().for_each(|tunnel| tunnel.answer(at)));
-        let Some(lane) = index.and_then(|lane| lanes.get_mut(lane)) else {
+        // A file crosses, all of it one way: its packets have no hosts.
+        let side = if file.is_some() || link.one_way {
+            Some(Side::Near)
+        } else {
+            sides.of(&flow, link.near.as_ref())
+        };
+        let Some(side) = side else {
             seen.not_crossing += 1;
             return;
         };
@@ -183,7 +211,7 @@ impl TunnelReplay {
             classes.turn(places, &flow);
         }
         seen.segmented += u64::from(packet.bytes().len() > link.mtu);
-        let cut = scissors.cut(&packet, link.mtu, |piece| lane.offer(piece, places, at, classes));
+        let cut = scissors.cut(&packet, link.mtu, |piece| lanes.offer(piece, side, (places, at), classes));
         seen.malformed += u64::from(cut.is_err());
     }
 
@@ -199,35 +227,22 @@ impl TunnelReplay {
         self.classes.whole.wire[way.index()]
     }
 
-    /// Wire bytes so far that go back unasked for what was sent: delivery reports, and empty packets where traffic is one-way.
+    /// Wire bytes so far that carry no packets, of both directions: delivery reports, receipts, and empty packets where traffic is one-way.
     #[must_use]
     pub fn returned(&self, way: TunnelVariant) -> u64 {
-        let tunnels = self.lanes.iter().filter_map(|lane| lane.tunnels.get(way.index()));
-        tunnels.map(ReplayTunnel::returned).sum()
+        self.lanes.tunnels.get(way.index()).map_or(0, ReplayTunnel::unasked)
     }
 
-    /// Lets everything leave that still waits.
+    /// Lets everything leave that still waits, and what goes back for it.
     pub fn finish(&mut self) {
-        for lane in &mut self.lanes {
-            lane.drive(&mut self.classes, |tunnel, books| tunnel.finish(books));
-            lane.policies.iter_mut().for_each(PolicyTunnels::finish);
-        }
+        self.lanes.drive(&mut self.classes, |tunnel, books| tunnel.finish(books));
+        self.lanes.policies.iter_mut().for_each(PolicyTunnels::finish);
     }
 
     /// How long the captures take with their gaps cut to a second.
     #[must_use]
     pub const fn span(&self) -> Duration {
         self.clock.span()
-    }
-}
-
-/// Which way a packet goes; nothing when it does not cross the link.
-fn lane_of(flow: &Flow, near: Option<&IpNet>) -> Option<usize> {
-    let Some(near) = near else { return Some(0) };
-    match (near.contains(&flow.src), near.contains(&flow.dst)) {
-        (true, false) => Some(0),
-        (false, true) => Some(1),
-        _ => None,
     }
 }
 

@@ -1,6 +1,7 @@
-//! Four ways to send the same through a tunnel.
+//! Six ways to send the same through a tunnel.
 
 use serde::{Serialize, Serializer};
+use strait_ipsec::HistoryTerms;
 
 /// What of bundling and compression is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,12 +14,22 @@ pub enum TunnelVariant {
     Compression,
     /// What waits is compressed together.
     Both,
+    /// What waits shares datagrams, and the headers of what leaves alone are coded against earlier ones of the flow.
+    Contexts,
+    /// What waits is compressed together, and what leaves alone is coded against earlier packets of the flow.
+    History,
 }
 
 impl TunnelVariant {
-    /// In the order of what they cost to do.
-    pub const ALL: [TunnelVariant; 4] =
-        [TunnelVariant::Plain, TunnelVariant::Bundles, TunnelVariant::Compression, TunnelVariant::Both];
+    /// In the order in which they are shown.
+    pub const ALL: [TunnelVariant; 6] = [
+        TunnelVariant::Plain,
+        TunnelVariant::Bundles,
+        TunnelVariant::Compression,
+        TunnelVariant::Both,
+        TunnelVariant::Contexts,
+        TunnelVariant::History,
+    ];
 
     /// Its place in [`TunnelVariant::ALL`].
     #[must_use]
@@ -29,13 +40,23 @@ impl TunnelVariant {
     /// Whether packets wait for each other.
     #[must_use]
     pub const fn bundles(self) -> bool {
-        matches!(self, TunnelVariant::Bundles | TunnelVariant::Both)
+        !matches!(self, TunnelVariant::Plain | TunnelVariant::Compression)
     }
 
     /// Whether anything may be compressed.
     #[must_use]
     pub const fn compresses(self) -> bool {
-        matches!(self, TunnelVariant::Compression | TunnelVariant::Both)
+        matches!(self, TunnelVariant::Compression | TunnelVariant::Both | TunnelVariant::History)
+    }
+
+    /// What receivers keep of what left alone.
+    pub(crate) const fn history(self) -> HistoryTerms {
+        match self {
+            TunnelVariant::Contexts | TunnelVariant::History => {
+                HistoryTerms { contexts: HistoryTerms::CONTEXTS, epoch: 0 }
+            }
+            _ => HistoryTerms::NONE,
+        }
     }
 
     /// In a word or three.
@@ -46,6 +67,8 @@ impl TunnelVariant {
             TunnelVariant::Bundles => "aggregation",
             TunnelVariant::Compression => "compression",
             TunnelVariant::Both => "both",
+            TunnelVariant::Contexts => "contexts",
+            TunnelVariant::History => "history",
         }
     }
 }

@@ -3,7 +3,6 @@
 
 #![allow(clippy::unwrap_used)]
 
-use core::time::Duration;
 use std::fs::File;
 
 use strait_advise::{CaptureReader, MachineModel, Mender, ReplayLink, Scissors, TunnelReplay, TunnelVariant};
@@ -35,12 +34,7 @@ fn sparse_traffic_at_its_recorded_times_costs_no_more_than_wireguard() {
         "wire bytes forth + back, each packet alone, aggregated and compressed; WireGuard's data packets"
     );
     for name in CAPTURES {
-        let link = ReplayLink {
-            rate: Rate::from_bits(1_540_000).unwrap(),
-            mtu: MTU,
-            near: None,
-            wait: Duration::ZERO,
-        };
+        let link = ReplayLink { mtu: MTU, ..ReplayLink::of(Rate::from_bits(1_540_000).unwrap()) };
         let mut replay = TunnelReplay::new(link, &MachineModel::assumed());
         replay.begin(None);
         let (mut mender, mut scissors, mut guarded) = (Mender::default(), Scissors::default(), 0);

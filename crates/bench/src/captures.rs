@@ -52,7 +52,7 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(3, 1);
     let title = format!(
         "captures over {LINK} Mbit/s, compression on, wire bytes of both directions a byte of inner packets: back to back through real tunnels, \
-         {runs} runs; at their recorded times in virtual time; median (min-max)"
+         {runs} runs; at their recorded times in virtual time, one way and both ways (50 ms RTT); median (min-max)"
     );
     let columns = [
         NAMES[0],
@@ -61,6 +61,10 @@ pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         "recorded, window = 1",
         "recorded, wait 0",
         "recorded, wait 20 ms",
+        "both ways",
+        "both ways, contexts",
+        "both ways, history",
+        "the same, 12-byte tag",
     ];
     let mut section = BenchSection::new("captures", title, &columns);
     section.notes.push(LIKE_DNP3.to_owned());

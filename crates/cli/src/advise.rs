@@ -10,7 +10,7 @@ mod text;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use strait_advise::report::{Conditions, Input};
 use strait_advise::{AdviseReport, CaptureReader, MachineModel, ReplayLink, TunnelReplay};
@@ -28,8 +28,9 @@ pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
     let sources = opened(&flags.files)?;
     let tap = flags.live.as_deref().map(live::open).transpose()?;
     let machine = measured();
-    let link =
-        ReplayLink { rate: flags.link, mtu: usize::from(flags.mtu), near: flags.from, wait: Duration::ZERO };
+    let link = ReplayLink::of(flags.link);
+    let round_trip = flags.rtt.unwrap_or(link.round_trip);
+    let link = ReplayLink { mtu: usize::from(flags.mtu), near: flags.from, round_trip, ..link };
     let mut replay = TunnelReplay::new(link, &machine);
     if flags.policies {
         replay = replay.with_policies(&machine);

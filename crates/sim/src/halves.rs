@@ -11,10 +11,11 @@ use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads, PeerCounters,
-    PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
+    Counters, HistoryOrder, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads,
+    PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
+use strait_wire::history::Receipts;
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::host::split;
@@ -39,12 +40,12 @@ pub struct HalvesSettings {
     pub queueing: Queueing,
     /// The sender's compression rules.
     pub rules: Vec<Rule>,
+    /// What the receiver keeps of packets that leave alone.
+    pub history: HistoryTerms,
     /// Largest outer IP packet.
     pub mtu: u16,
     /// What the receiver's host takes.
     pub udp_offload: UdpOffload,
-    /// What the receiver keeps of packets that leave alone.
-    pub history: HistoryTerms,
 }
 
 impl Default for HalvesSettings {
@@ -56,9 +57,9 @@ impl Default for HalvesSettings {
             up: None,
             queueing: Queueing::default(),
             rules: Vec::new(),
+            history: HistoryTerms::NONE,
             mtu: 1500,
             udp_offload: UdpOffload::Unsupported,
-            history: HistoryTerms::NONE,
         }
     }
 }
@@ -194,9 +195,22 @@ impl Halves {
     ) -> Vec<Vec<u8>> {
         let mut catch = Catch::default();
         self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        self.acknowledge(&mut catch, now);
         self.said[0] += catch.orders;
         self.said[1] += catch.notices;
         catch.delivered
+    }
+
+    /// Gives the sender receipts for what was kept, which a second direction would carry.
+    fn acknowledge(&mut self, catch: &mut Catch, now: Time) {
+        if !catch.kept.is_empty() {
+            let kept = HistoryOrder::Receipts(core::mem::take(&mut catch.kept));
+            self.outbound.handle(outbound::Order::History(NodeId(1).peer(), kept), now, catch);
+        }
+        if !catch.kept_blocks.is_empty() {
+            let kept = HistoryOrder::BlockReceipts(core::mem::take(&mut catch.kept_blocks));
+            self.outbound.handle(outbound::Order::History(NodeId(1).peer(), kept), now, catch);
+        }
     }
 
     /// How many orders for the sender, and how many notices for the control plane, the receiver has made.
@@ -242,6 +256,9 @@ struct Catch {
     delivered: Vec<Vec<u8>>,
     orders: u64,
     notices: u64,
+    kept: Receipts,
+    /// The same for blocks.
+    kept_blocks: Receipts,
 }
 
 impl Default for Catch {
@@ -252,7 +269,16 @@ impl Default for Catch {
 
 impl Catch {
     const fn at(now: Time, from: SocketAddr) -> Catch {
-        Catch { now, from, sent: Vec::new(), delivered: Vec::new(), orders: 0, notices: 0 }
+        Catch {
+            now,
+            from,
+            sent: Vec::new(),
+            delivered: Vec::new(),
+            orders: 0,
+            notices: 0,
+            kept: Receipts::NONE,
+            kept_blocks: Receipts::NONE,
+        }
     }
 }
 
@@ -287,8 +313,13 @@ impl Inlet for Catch {
 
     fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
 
-    fn order(&mut self, _: outbound::Order) {
+    fn order(&mut self, order: outbound::Order) {
         self.orders += 1;
+        match order {
+            outbound::Order::History(_, HistoryOrder::KeptUnit(receipt)) => self.kept.push(receipt),
+            outbound::Order::History(_, HistoryOrder::KeptBlock(receipt)) => self.kept_blocks.push(receipt),
+            _ => {}
+        }
     }
 
     fn notice(&mut self, _: Notice) {

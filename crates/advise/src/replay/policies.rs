@@ -5,8 +5,8 @@ use strait_clock::Time;
 use strait_ipsec::{LeakPolicy, Mix, Padding};
 
 use super::ReplayLink;
-use crate::tunnel::{Ledger, MeteredUnit, ReplayTunnel, Spec};
-use crate::{MachineModel, TunnelVariant};
+use crate::tunnel::{Ledger, MeteredUnit, ReplayTunnel};
+use crate::{MachineModel, Side, TunnelVariant};
 
 /// The policies that are compared: none, each kind of padding, one flow a block, pauses.
 const COMPARED: [LeakPolicy; 6] = [
@@ -35,7 +35,7 @@ pub struct PolicyCost {
     pub paused_packets: u64,
 }
 
-/// A tunnel for each policy, in one direction.
+/// A tunnel for each policy.
 #[derive(Debug)]
 pub(super) struct PolicyTunnels(Vec<(LeakPolicy, ReplayTunnel<()>, WireSum)>);
 
@@ -52,44 +52,33 @@ impl Ledger<()> for WireSum {
 impl PolicyTunnels {
     pub(super) fn new(link: &ReplayLink, machine: &MachineModel) -> PolicyTunnels {
         let tunnel = |policy| {
-            let (way, wait) = (TunnelVariant::Both, link.wait);
-            let spec = Spec { way, policy, rate: link.rate, mtu: link.mtu, wait };
+            let spec = link.spec(TunnelVariant::Both, policy);
             (policy, ReplayTunnel::new(spec, machine), WireSum::default())
         };
         PolicyTunnels(COMPARED.map(tunnel).into())
     }
 
-    pub(super) fn offer(&mut self, packet: &[u8], at: Time) {
-        self.0.iter_mut().for_each(|(_, tunnel, sum)| tunnel.offer(packet, (), at, sum));
+    pub(super) fn offer(&mut self, side: Side, packet: &[u8], at: Time) {
+        self.0.iter_mut().for_each(|(_, tunnel, sum)| tunnel.offer(side, packet, (), at, sum));
     }
 
     pub(super) fn finish(&mut self) {
         self.0.iter_mut().for_each(|(_, tunnel, sum)| tunnel.finish(sum));
     }
-}
 
-/// What each policy cost in all directions.
-pub(super) fn costs<'a>(lanes: impl Iterator<Item = &'a PolicyTunnels>) -> Vec<PolicyCost> {
-    let mut costs: Vec<PolicyCost> = Vec::new();
-    for PolicyTunnels(tunnels) in lanes {
-        for (place, (policy, tunnel, sum)) in tunnels.iter().enumerate() {
+    /// What each policy cost.
+    pub(super) fn costs(&self) -> Vec<PolicyCost> {
+        let cost = |(policy, tunnel, sum): &(LeakPolicy, ReplayTunnel<()>, WireSum)| {
             let (pauses, paused_packets) = tunnel.pauses();
-            match costs.get_mut(place) {
-                Some(cost) => {
-                    cost.wire_bytes += sum.0;
-                    cost.pauses += pauses;
-                    cost.paused_packets += paused_packets;
-                }
-                None => costs.push(PolicyCost {
-                    padding: policy.padding.name(),
-                    mix: policy.mix.name(),
-                    pause: policy.pause,
-                    wire_bytes: sum.0,
-                    pauses,
-                    paused_packets,
-                }),
+            PolicyCost {
+                padding: policy.padding.name(),
+                mix: policy.mix.name(),
+                pause: policy.pause,
+                wire_bytes: sum.0,
+                pauses,
+                paused_packets,
             }
-        }
+        };
+        self.0.iter().map(cost).collect()
     }
-    costs
 }

@@ -9,7 +9,7 @@ use crate::classes::ClassFigures;
 fn replay(near: Option<&str>) -> TunnelReplay {
     let near = near.map(|net| net.parse().unwrap());
     let rate = Rate::from_bits(2_000_000).unwrap();
-    TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near, wait: Duration::ZERO }, &MachineModel::assumed())
+    TunnelReplay::new(ReplayLink { near, ..ReplayLink::of(rate) }, &MachineModel::assumed())
 }
 
 fn shape(src: [u8; 4], dst: [u8; 4]) -> FlowShape {
@@ -138,7 +138,7 @@ proptest! {
         kbits in 1_u64..1_000_000,
     ) {
         let rate = Rate::from_bits(kbits * 1_000).unwrap();
-        let mut replay = TunnelReplay::new(ReplayLink { rate, mtu, near: None, wait: Duration::ZERO }, &MachineModel::assumed());
+        let mut replay = TunnelReplay::new(ReplayLink { mtu, ..ReplayLink::of(rate) }, &MachineModel::assumed());
         let mut kept = 0;
         for (v6, mut bytes, millis) in packets {
             bytes[0] = if v6 { 0x60 } else { 0x45 };

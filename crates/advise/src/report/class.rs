@@ -85,11 +85,11 @@ pub enum AdviseVerdict {
     Empty,
     /// Most bytes were not captured: the gain of compression is unknown.
     NotCaptured,
-    /// Neither aggregation nor compression saves 1 %.
+    /// Neither aggregation and coded headers nor compression saves 1 %.
     Nothing,
-    /// Aggregation saves; compression does not save another 1 %.
+    /// Aggregation and coded headers save; compression and history of payloads do not save another 1 %.
     Aggregation,
-    /// Compression saves.
+    /// Compression and history of payloads save.
     Compression,
 }
 
@@ -161,13 +161,15 @@ fn chosen(figures: &ClassFigures) -> Vec<CodecShare> {
 
 impl AdviseVerdict {
     fn of(figures: &ClassFigures) -> AdviseVerdict {
-        let [plain, bundles, _, both] = figures.wire.map(|bytes| bytes as f64);
+        let wire = |way: TunnelVariant| figures.wire[way.index()] as f64;
+        let [plain, contexts, history] =
+            [TunnelVariant::Plain, TunnelVariant::Contexts, TunnelVariant::History].map(wire);
         let saves = |before: f64, after: f64| before - after >= before * WORTH;
         match () {
             () if figures.bytes == 0 => AdviseVerdict::Empty,
             () if figures.missing > figures.bytes / 2 => AdviseVerdict::NotCaptured,
-            () if saves(bundles, both) => AdviseVerdict::Compression,
-            () if saves(plain, bundles) => AdviseVerdict::Aggregation,
+            () if saves(contexts, history) => AdviseVerdict::Compression,
+            () if saves(plain, contexts) => AdviseVerdict::Aggregation,
             () => AdviseVerdict::Nothing,
         }
     }

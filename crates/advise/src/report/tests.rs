@@ -14,9 +14,7 @@ const CONDITIONS: Conditions = Conditions { price: Some(5.0), round_trip: Some(D
 fn report(packets: &[Vec<u8>], kept: usize) -> AdviseReport {
     let machine = MachineModel::assumed();
     let rate = Rate::from_bits(1_000_000).unwrap();
-    let mut replay =
-        TunnelReplay::new(ReplayLink { rate, mtu: 1_500, near: None, wait: Duration::ZERO }, &machine)
-            .with_policies(&machine);
+    let mut replay = TunnelReplay::new(ReplayLink::of(rate), &machine).with_policies(&machine);
     replay.begin(None);
     for bytes in packets {
         let frame = CapturedFrame {

@@ -2,11 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use strait_clock::Time;
 use strait_compress::Method;
 use strait_ipsec::outbound::{Outlet, Train, TransmitRefused};
 use strait_ipsec::{Notice, PeerCounters, Usage};
 use strait_wire::ip::V4_HEADER_LEN;
-use strait_wire::udp;
+use strait_wire::{Tos, udp};
 
 /// What the system puts in front of each datagram.
 const OUTER: u64 = (V4_HEADER_LEN + udp::HEADER_LEN) as u64;
@@ -50,6 +51,10 @@ pub(crate) struct Meter {
     packets: u64,
     datagrams: u64,
     sealed: u64,
+    /// Wire bytes that carried no packets by then.
+    unasked: u64,
+    /// Datagrams that left, for the other end.
+    pub(super) gone: Vec<(Tos, Vec<u8>)>,
     /// Complete, and not accounted for yet; and their packets, one after another.
     pub(super) units: Vec<MeteredUnit>,
     pub(super) bytes: Vec<u8>,
@@ -64,6 +69,8 @@ impl Meter {
             packets: 0,
             datagrams: 0,
             sealed: 0,
+            unasked: 0,
+            gone: Vec::new(),
             units: Vec::new(),
             bytes: Vec::new(),
         }
@@ -76,7 +83,8 @@ impl Meter {
             return;
         }
         let (datagrams, sealed) = (usage.packets(), usage.bytes());
-        let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER;
+        let unasked = self.unasked();
+        let wire = (sealed - self.sealed) + (datagrams - self.datagrams) * OUTER - (unasked - self.unasked);
         self.units.push(MeteredUnit {
             packets: packets - self.packets,
             datagrams: datagrams - self.datagrams,
@@ -84,6 +92,17 @@ impl Meter {
             method: self.compressed.take(),
         });
         (self.packets, self.datagrams, self.sealed) = (packets, datagrams, sealed);
+        self.unasked = unasked;
+    }
+
+    /// Wire bytes that carried no packets: reports, alone or as far as they made a datagram longer, and receipts alone.
+    pub(super) fn unasked(&self) -> u64 {
+        self.peer.reports_wire.get() + self.peer.history.receipts_wire.get()
+    }
+
+    /// When a datagram last left.
+    pub(super) fn sent_at(&self) -> Option<Time> {
+        self.usage.as_ref().and_then(|usage| usage.last())
     }
 
     /// Bytes on the wire by the sender's own count.
@@ -94,8 +113,9 @@ impl Meter {
 }
 
 impl Outlet for Meter {
-    fn transmit(&mut self, _: Train<'_>) -> Result<(), TransmitRefused> {
+    fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         self.settle();
+        self.gone.extend(train.datagrams().map(|datagram| (train.tos, datagram.to_vec())));
         Ok(())
     }
 

@@ -1,9 +1,10 @@
-//! Packets at their recorded times through the sender of a tunnel in virtual time.
+//! Packets at their recorded times through both ends of a tunnel in virtual time, everything that it sends counted.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use strait_advise::{CaptureReader, MachineModel, ReplayLink, TunnelReplay, TunnelVariant};
+use strait_crypto::Suite;
 use strait_lab::measure::RunValues;
 use strait_scheduler::Rate;
 
@@ -14,20 +15,30 @@ use crate::stage::MTU;
 /// The hold time, where there is one: too short to matter where meters are read.
 const WAIT: Duration = Duration::from_millis(20);
 
-/// Wire bytes of both directions a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms.
-pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 3], Error> {
-    let [at_once, patient] = [one(traffic, paths, rate, Duration::ZERO)?, one(traffic, paths, rate, WAIT)?];
+/// Bytes of outer IP packets of both directions a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms, as
+/// if all packets went one way; then with both directions as they were, aggregated, with headers and with payloads against earlier ones;
+/// and the last with a tag of 12 bytes.
+pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 7], Error> {
+    let link = ReplayLink { mtu: usize::try_from(MTU).unwrap_or(usize::MAX), ..ReplayLink::of(rate) };
+    let one_way = ReplayLink { one_way: true, ..link.clone() };
+    let at_once = one(traffic, paths, one_way.clone())?;
+    let patient = one(traffic, paths, ReplayLink { wait: WAIT, ..one_way })?;
+    let short = one(traffic, paths, ReplayLink { suite: Suite::Aes128Gcm12, ..link.clone() })?;
+    let both_ways = one(traffic, paths, link)?;
     let wire = |sent: &TunnelReplay, way| (sent.wire(way) + sent.returned(way)) as f64;
     let each = |sent: &TunnelReplay, way| [wire(sent, way) / sent.bytes() as f64].into_iter().collect();
     Ok([
         each(&at_once, TunnelVariant::Compression),
         each(&at_once, TunnelVariant::Both),
         each(&patient, TunnelVariant::Both),
+        each(&both_ways, TunnelVariant::Both),
+        each(&both_ways, TunnelVariant::Contexts),
+        each(&both_ways, TunnelVariant::History),
+        each(&short, TunnelVariant::History),
     ])
 }
 
-fn one(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate, wait: Duration) -> Result<TunnelReplay, Error> {
-    let link = ReplayLink { rate, mtu: usize::try_from(MTU).unwrap_or(usize::MAX), near: None, wait };
+fn one(traffic: &CaptureMix, paths: &[PathBuf], link: ReplayLink) -> Result<TunnelReplay, Error> {
     let mut replay = TunnelReplay::new(link, &MachineModel::assumed());
     for path in paths {
         replay.begin(None);

@@ -29,7 +29,7 @@ fn on_the_wire(report: &AdviseReport, link: &str) -> Chart {
             std::iter::once(class.bytes as f64).chain(TunnelVariant::ALL.iter().map(value)).collect();
         Cluster { name: class.name.clone(), section: String::new(), values }
     };
-    let series = ["no tunnel", "plain tunnel", "aggregation", "compression", "both"];
+    let series = ["no tunnel", "plain tunnel", "aggregation", "compression", "both", "contexts", "history"];
     Chart {
         title: "Wire bytes by service".into(),
         source: format!("replayed over {link}"),

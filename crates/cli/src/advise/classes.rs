@@ -37,8 +37,9 @@ struct ClassColumns {
 pub(super) fn classes(head: &str, group: &ClassGroup, report: &AdviseReport) -> TextTable {
     let columns = ClassColumns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
     let names =
-        [head, "packets", "bytes", "plain", "aggregation", "compression", "both", "saved", "time saved"];
-    let names = names.into_iter().chain(columns.money.then_some("money saved"));
+        [head, "packets", "bytes", "plain", "aggregation", "compression", "both", "contexts", "history"];
+    let names =
+        names.into_iter().chain(["saved", "time saved"]).chain(columns.money.then_some("money saved"));
     let names = names.chain(columns.waits.then_some("RTT wait")).chain(["break-even", "methods"]);
     let names: Vec<String> = names.map(str::to_owned).collect();
     let last = names.len() - 1;
@@ -71,7 +72,8 @@ pub(super) fn rest(group: &ClassGroup) -> Option<String> {
 }
 
 fn row(class: &ClassReport, columns: ClassColumns) -> Vec<String> {
-    let best = if can_say(class, TunnelVariant::Both) { TunnelVariant::Both } else { TunnelVariant::Bundles };
+    let [history, contexts] = [TunnelVariant::History, TunnelVariant::Contexts];
+    let best = if can_say(class, history) { history } else { contexts };
     let ends = class.on(TunnelVariant::Plain).zip(class.on(best));
     let saved = |part: fn(&WireUse) -> f64| ends.map_or(0.0, |(plain, best)| part(plain) - part(best));
     let bytes = saved(|sent| sent.wire_bytes as f64);

@@ -93,9 +93,9 @@ pub(super) fn whole(report: &AdviseReport) -> TextTable {
 pub(super) fn returned(report: &AdviseReport) -> String {
     let back = |way| report.returned.iter().find(|back| back.way == way).map_or(0, |back| back.wire_bytes);
     format!(
-        "In the other direction, delivery reports and signs of life take {}; {} with both.",
+        "Delivery reports, receipts and signs of life take {} more in both directions; {} with history.",
         units::bytes(back(TunnelVariant::Plain)),
-        units::bytes(back(TunnelVariant::Both))
+        units::bytes(back(TunnelVariant::History))
     )
 }
 
@@ -124,8 +124,8 @@ pub(super) fn policies(report: &AdviseReport) -> TextTable {
 /// What is to be gained, in a sentence or two.
 pub(super) fn verdict(report: &AdviseReport) -> String {
     let class = &report.total;
-    let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Bundles].map(|way| wire(class, way) as f64);
-    let by_aggregation = format!("Aggregation saves {}.", percent(plain - bundles, plain));
+    let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Contexts].map(|way| wire(class, way) as f64);
+    let by_aggregation = format!("Aggregation and coded headers save {}.", percent(plain - bundles, plain));
     match class.verdict {
         AdviseVerdict::Empty => "No packet would cross the link: there is nothing to estimate.".to_owned(),
         AdviseVerdict::NotCaptured => {
@@ -145,12 +145,12 @@ pub(super) fn verdict(report: &AdviseReport) -> String {
 
 fn gains(report: &AdviseReport) -> String {
     let class = &report.total;
-    let (Some(plain), Some(both)) = (class.on(TunnelVariant::Plain), class.on(TunnelVariant::Both)) else {
+    let (Some(plain), Some(both)) = (class.on(TunnelVariant::Plain), class.on(TunnelVariant::History)) else {
         return String::new();
     };
     let less = plain.wire_bytes.saturating_sub(both.wire_bytes);
     let mut words = format!(
-        "Aggregation and compression save {} of the wire bytes of a plain tunnel: {}, {} of link time",
+        "Aggregation, compression and history save {} of the wire bytes of a plain tunnel: {}, {} of link time",
         percent(less as f64, plain.wire_bytes as f64),
         units::bytes(less),
         time(plain.link_busy_seconds - both.link_busy_seconds)
@@ -185,5 +185,7 @@ pub(super) const fn name(way: TunnelVariant) -> &'static str {
         TunnelVariant::Bundles => "with aggregation",
         TunnelVariant::Compression => "with compression",
         TunnelVariant::Both => "with both",
+        TunnelVariant::Contexts => "aggregation, headers against earlier ones",
+        TunnelVariant::History => "both, with history",
     }
 }

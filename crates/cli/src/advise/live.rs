@@ -112,7 +112,7 @@ impl LiveLine {
         if passed < self.next {
             return;
         }
-        let [plain, both] = [TunnelVariant::Plain, TunnelVariant::Both].map(|way| replay.wire(way));
+        let [plain, both] = [TunnelVariant::Plain, TunnelVariant::History].map(|way| replay.wire(way));
         let words = format!(
             "{}: {}, {}; plain tunnel {}, with aggregation and compression {} ({} saved)",
             units::span(passed),

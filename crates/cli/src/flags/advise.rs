@@ -25,7 +25,7 @@ pub(crate) struct Advise {
     /// MTU of the hosts in bytes; longer frames (from segmentation offload) are split
     #[arg(long, value_name = "BYTES", default_value_t = 1_500, value_parser = clap::value_parser!(u16).range(576..=9_000))]
     pub(crate) mtu: u16,
-    /// Network on the near side: only packets between it and the far side are replayed, each direction at the full rate [default: all packets, in one direction]
+    /// Network on the near side: only packets between it and the far side are replayed, each direction at the full rate [default: of two hosts, the one that speaks first is near]
     #[arg(long, value_name = "NETWORK")]
     pub(crate) from: Option<IpNet>,
     /// RTT of the link, such as 600ms, to estimate the time spent waiting for replies

@@ -83,7 +83,7 @@ fn a_log_shrinks_and_every_column_says_so() {
         "log.pcap  pcap     300",
         "300 packets, 138 kB over a link of 1 Mbit/s; duration 299 ms",
         "with both",
-        "Aggregation and compression save",
+        "compression and history save",
         "syslog (udp 514)",
         "10.1.0.1 - 10.2.0.1",
         "money saved",

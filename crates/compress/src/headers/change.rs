@@ -34,6 +34,8 @@ pub(super) struct Change {
 }
 
 impl Change {
+    /// Everything is as expected.
+    pub(super) const NONE: Change = Change { usual: 0, rare: 0 };
     /// A packet that stands as it is among the payloads.
     pub(super) const RAW: Change = Change { usual: MORE, rare: 0 };
 
@@ -73,6 +75,27 @@ impl Change {
             (ID, !tcp && id),
         ];
         Change { usual: bits(&usual), rare }
+    }
+
+    /// The bytes that say it, of a packet that is set against one other by itself: there are no slots, and the bit of a slot is that of
+    /// TCP's number of the packet, which hosts count over all their packets.
+    pub(super) fn carry_lone(&mut self, side: &mut impl CodingSide) -> Result<(), MalformedField> {
+        if self.rare & TCP_ID != 0 {
+            self.rare ^= TCP_ID;
+            self.usual = (self.usual | SLOT) & if self.rare == 0 { !MORE } else { 0xff };
+        }
+        side.byte(&mut self.usual)?;
+        if self.usual & MORE != 0 {
+            side.byte(&mut self.rare)?;
+        }
+        if self.usual & MORE != 0 && self.rare & !TCP_ID == 0 {
+            return Err(MalformedField);
+        }
+        if self.usual & SLOT != 0 {
+            self.usual ^= SLOT;
+            self.rare |= TCP_ID;
+        }
+        Ok(())
     }
 
     /// The bytes that say which fields follow, and the slot.

@@ -1,16 +1,19 @@
 //! The headers of one packet, set against those of one other that both ends have.
+//!
+//! They are coded as those of a bundle, without slots: the bit of a slot says that TCP's identification is not as expected, which in a bundle
+//! takes the byte of rare fields.
 
 use strait_wire::checksum::Sum;
 
 use super::change::Change;
-use super::header::HeaderFields;
+use super::header::{HeaderFields, Upper};
 use super::{HeadersError, MalformedField};
 
 /// The headers of a packet as fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PacketHeaders(HeaderFields);
 
-/// Whose packets share a context.
+/// Whose packets share a context, or a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ContextKey {
     src: [u8; 16],
@@ -34,6 +37,11 @@ impl PacketHeaders {
         ContextKey { src, dst, ports, protocol: kind.protocol, v6: kind.v6, share: None }
     }
 
+    /// Whose packets its headers are set against: UDP has a flow for each question, so those of a service between two hosts.
+    pub(crate) fn context(&self, share: u64) -> ContextKey {
+        if self.0.kind.upper() == Upper::Udp { self.service(share) } else { self.flow() }
+    }
+
     /// The service of its two hosts, among flows with the same `share`: the lower port of the two names it, so the other one does not
     /// count.
     pub(crate) fn service(&self, share: u64) -> ContextKey {
@@ -48,7 +56,7 @@ impl PacketHeaders {
         let next = before.next();
         let expected = next.toward(self.0.kind);
         let mut change = Change::between(&next, &expected, &self.0, false);
-        change.carry(out, &mut 0).ok()?;
+        change.carry_lone(out).ok()?;
         change.carry_kind(out, &mut self.0.kind).ok()?;
         change.carry_fields(out, &expected, &mut self.0).ok()?;
         self.0.follow(&before);
@@ -61,12 +69,8 @@ impl PacketHeaders {
         coded: &mut &[u8],
     ) -> Result<PacketHeaders, HeadersError> {
         let before = before.map_or(HeaderFields::FIRST, |before| before.0);
-        let mut change = Change::RAW;
-        let mut slot = 0;
-        change.carry(coded, &mut slot)?;
-        if change == Change::RAW || slot != 0 {
-            return Err(MalformedField.into());
-        }
+        let mut change = Change::NONE;
+        change.carry_lone(coded)?;
         let next = before.next();
         let mut kind = next.kind;
         change.carry_kind(coded, &mut kind)?;
@@ -75,6 +79,11 @@ impl PacketHeaders {
         change.carry_fields(coded, &expected, &mut header)?;
         header.follow(&before);
         Ok(PacketHeaders(header))
+    }
+
+    /// Whether a datagram of UDP is behind them.
+    pub(crate) fn is_udp(&self) -> bool {
+        self.0.kind.upper() == Upper::Udp
     }
 
     /// Bytes of the headers.

@@ -9,6 +9,10 @@ use crate::headers::{ContextKey, PacketHeaders};
 
 /// Units refer to so many places, those with the newest packets; the others may be given away.
 const REFERRED: usize = 8;
+/// Of them, so many without a payload at most, such as acknowledgements of TCP: payloads are coded against others only.
+const EMPTY: usize = 2;
+/// Of packets without a payload, one in so many units is kept: its receipt takes two bytes, as much as the headers of the next ones grow.
+const EMPTY_EVERY: u64 = 4;
 /// A place is given to another packet no earlier than so many units of the context after one that referred to it: paths do not
 /// reorder sparse packets by more.
 const REORDERED: u64 = 8;
@@ -33,6 +37,8 @@ struct SenderPlace {
     state: PlaceState,
     headers: Option<PacketHeaders>,
     payload: Vec<u8>,
+    /// Whether payloads of other flows may refer to it.
+    shared: bool,
     /// Units of the context that had left when one last referred to it.
     referred: u64,
 }
@@ -71,6 +77,11 @@ impl SenderContext {
         }
     }
 
+    /// Whether a packet without a payload is to be kept now.
+    pub(super) fn keeps_empty(&self) -> bool {
+        self.units.is_multiple_of(EMPTY_EVERY) || !self.has_acknowledged()
+    }
+
     /// Whether units may refer to anything.
     pub(super) fn has_acknowledged(&self) -> bool {
         self.places.iter().any(|place| matches!(place.state, PlaceState::Acknowledged(_)))
@@ -100,9 +111,20 @@ impl SenderContext {
         newest.into_iter().flatten().map(|(_, place)| place)
     }
 
-    /// The place with the newest acknowledged packet.
-    pub(super) fn newest(&self) -> Option<Place> {
-        self.acknowledged().next()
+    /// The places that units may refer to, the newest packet first.
+    pub(super) fn referable(&self) -> impl Iterator<Item = Place> {
+        let mut empty = 0;
+        let some = move |place: &Place| {
+            let is_empty = self.get(*place).is_none_or(|place| place.payload.is_empty());
+            empty += usize::from(is_empty);
+            !is_empty || empty <= EMPTY
+        };
+        self.acknowledged().filter(some).take(REFERRED)
+    }
+
+    /// What the payload of a packet of this flow may refer to: payloads of the same flow, and those that flows share if it is `shared`.
+    pub(super) const fn payloads(&self, flow: ContextKey, shared: bool) -> FlowPayloads<'_> {
+        FlowPayloads { context: self, flow, shared }
     }
 
     /// The place for another packet, if there is one to give away; of packets that left before `stale`, no receipt is waited for.
@@ -127,7 +149,10 @@ impl SenderContext {
         }
         let left =
             |place: &Place| self.get(*place).is_some_and(|place| place.referred + REORDERED <= self.units);
-        empty.or_else(|| self.acknowledged().skip(REFERRED).filter(left).last())
+        let mut referable = 0;
+        self.referable().for_each(|place| referable |= 1 << place.index());
+        let beyond = |place: &Place| referable & 1 << place.index() == 0;
+        empty.or_else(|| self.acknowledged().filter(beyond).filter(left).last())
     }
 
     /// Whether a packet at this place waits for its receipt.
@@ -150,12 +175,13 @@ impl SenderContext {
         &mut self,
         place: Place,
         (number, now): (UnitNumber, Time),
-        headers: PacketHeaders,
+        (headers, shared): (PacketHeaders, bool),
         payload: &[u8],
     ) {
         let Some(place) = self.places.get_mut(place.index()) else { return };
         place.state = PlaceState::Pending(number, now);
         place.headers = Some(headers);
+        place.shared = shared;
         super::keep_payload(&mut place.payload, payload);
     }
 
@@ -177,13 +203,22 @@ impl SenderContext {
     }
 }
 
-impl KeptPayloads for SenderContext {
+/// The payloads of a context that those of one flow may refer to.
+pub(super) struct FlowPayloads<'a> {
+    context: &'a SenderContext,
+    flow: ContextKey,
+    shared: bool,
+}
+
+impl KeptPayloads for FlowPayloads<'_> {
     fn payload(&self, place: Place) -> Option<&[u8]> {
-        let place = self.get(place)?;
-        matches!(place.state, PlaceState::Acknowledged(_)).then_some(place.payload.as_slice())
+        let place = self.context.get(place)?;
+        let same = place.headers.is_some_and(|headers| headers.flow() == self.flow);
+        let may = same || self.shared && place.shared;
+        (may && matches!(place.state, PlaceState::Acknowledged(_))).then_some(place.payload.as_slice())
     }
 
     fn places(&self) -> impl Iterator<Item = Place> {
-        self.acknowledged().take(REFERRED)
+        self.context.referable().filter(|place| self.payload(*place).is_some())
     }
 }

@@ -1,9 +1,12 @@
 //! The payload of a lone unit: as a difference from one kept payload, or compressed behind several.
 //!
 //! ```text
-//! difference: 0x10 | place, then pairs until the payload is whole: bytes that are equal, bytes that differ, these
+//! difference: 0x10 | place, then pairs to the end: bytes that are equal, bytes that differ, these; what is left is equal
+//! RTP:        0x30 | place, packets ahead and marker, steps of time a packet, what is behind the header of RTP
 //! LZS:        0x20, places (2, the bit of place 1 the lowest), LZS behind the payloads of these places, the highest place last
 //! ```
+
+mod rtp;
 
 use strait_wire::history::Place;
 
@@ -12,6 +15,7 @@ use crate::lzs::{self, Lzs};
 
 const DIFFERENCE: u8 = 0x10;
 const LZS: u8 = 0x20;
+const RTP: u8 = 0x30;
 /// The farthest that an LZS code reaches (RFC 2395 section 2.2).
 const WINDOW: usize = 2_047;
 /// As many equal bytes end a run of differing ones: fewer take as much as the two lengths of a pair.
@@ -69,7 +73,29 @@ impl PayloadCoder {
             core::mem::swap(&mut self.best, &mut self.coded);
             best = Some(set);
         }
+        if let Some(place) = self.rtp(kept, payload)
+            && self.coded.len() < best.map_or(payload.len(), |_| self.best.len())
+        {
+            core::mem::swap(&mut self.best, &mut self.coded);
+            best = Some(bit(place));
+        }
         best.map(|set| (self.best.as_slice(), set))
+    }
+
+    /// The payload of RTP with its header set against that of a kept payload, which it follows; `None` where it is no such payload.
+    pub(super) fn code_rtp(&mut self, kept: &impl KeptPayloads, payload: &[u8]) -> Option<(&[u8], PlaceSet)> {
+        self.best.clear();
+        let place = self.rtp(kept, payload)?;
+        core::mem::swap(&mut self.best, &mut self.coded);
+        Some((self.best.as_slice(), bit(place)))
+    }
+
+    fn rtp(&mut self, kept: &impl KeptPayloads, payload: &[u8]) -> Option<Place> {
+        let place = kept.places().next()?;
+        self.coded.clear();
+        self.coded.push(RTP | place.number());
+        rtp::code(kept.payload(place)?, payload, &mut self.coded)?;
+        Some(place)
     }
 
     /// Compresses `payload` behind as many kept ones as the window reaches.
@@ -81,9 +107,6 @@ impl PayloadCoder {
                 set |= bit(place);
                 room -= len;
             }
-        }
-        if set == 0 {
-            return None;
         }
         fill(&mut self.window, kept, set)?;
         let start = self.window.len();
@@ -111,9 +134,14 @@ impl PayloadCoder {
             let (set, rest) = rest.split_first_chunk().ok_or(HistoryError::Malformed)?;
             return self.expand_behind(kept, PlaceSet::from_be_bytes(*set), rest, payload);
         }
-        let place = Place::new(first ^ DIFFERENCE).ok_or(HistoryError::Malformed)?;
-        let before = kept.payload(place).ok_or(HistoryError::Gone)?;
-        undo_difference(before, rest, payload).ok_or(HistoryError::Malformed)
+        let place = Place::new(first & 0x0f).ok_or(HistoryError::Malformed)?;
+        let before = || kept.payload(place).ok_or(HistoryError::Gone);
+        match first & 0xf0 {
+            DIFFERENCE => undo_difference(before()?, rest, payload),
+            RTP => rtp::expand(before()?, rest, payload),
+            _ => None,
+        }
+        .ok_or(HistoryError::Malformed)
     }
 
     fn expand_behind(
@@ -188,10 +216,10 @@ fn difference(before: &[u8], payload: &[u8], out: &mut Vec<u8>) {
         while equal_at(at) {
             at += 1;
         }
-        put_len(out, at - from);
         if at == payload.len() {
             break;
         }
+        put_len(out, at - from);
         let from = at;
         let run = |at: usize| (at..at + EQUAL_MIN).all(equal_at);
         // What is equal to the end takes nothing more than its length.
@@ -205,18 +233,19 @@ fn difference(before: &[u8], payload: &[u8], out: &mut Vec<u8>) {
 
 fn undo_difference(before: &[u8], mut coded: &[u8], payload: &mut [u8]) -> Option<()> {
     let mut at = 0;
-    while at < payload.len() {
+    while !coded.is_empty() {
         let equal = take_len(&mut coded)?;
         payload.get_mut(at..at + equal)?.copy_from_slice(before.get(at..at + equal)?);
         at += equal;
-        if at == payload.len() {
-            break;
-        }
         let differing = take_len(&mut coded).filter(|len| *len > 0)?;
         payload.get_mut(at..at + differing)?.copy_from_slice(coded.split_off(..differing)?);
         at += differing;
     }
-    coded.is_empty().then_some(())
+    let rest = payload.get_mut(at..).filter(|rest| !rest.is_empty());
+    rest.map_or(Some(()), |rest| {
+        rest.copy_from_slice(before.get(at..at + rest.len())?);
+        Some(())
+    })
 }
 
 #[cfg(test)]

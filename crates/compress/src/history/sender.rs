@@ -20,6 +20,10 @@ const WAIT: Duration = Duration::from_secs(2);
 /// After so many packets in a row without a receipt, a context begins anew: what its receiver holds may be something else.
 const MISSED_MAX: u8 = 4;
 
+/// Bytes more than without history that the first units of a context may take: what the headers of IPv4 and UDP or TCP take that every
+/// later unit refers to.
+const SEED: usize = 24;
+
 /// What a packet's rule says.
 #[derive(Clone, Copy, Debug)]
 pub struct LoneTerms {
@@ -27,7 +31,8 @@ pub struct LoneTerms {
     pub scope: HistoryScope,
     /// Flows of a service share a context only where this is equal: what one says tells of the others.
     pub share: u64,
-    /// Whether payloads may be coded, and others against this one: only where a rule allows compression.
+    /// Whether payloads may be coded, and those of other flows against this one: only where a rule allows compression. Headers of RTP are,
+    /// as headers before them.
     pub payload: bool,
     /// Bytes more than without history that a unit may take whose packet is kept: later ones are shorter for it.
     pub invest: usize,
@@ -51,6 +56,8 @@ struct Prepared {
     headers: PacketHeaders,
     /// Where the payload begins that later ones may refer to.
     payload_at: usize,
+    /// Whether other flows may refer to its payload.
+    shared: bool,
 }
 
 /// A packet that waits for its receipt.
@@ -71,6 +78,7 @@ pub struct LoneSender {
     late: LateReceipts,
     payloads: PayloadCoder,
     coded: Vec<u8>,
+    tried: Vec<u8>,
     prepared: Option<Prepared>,
     packets: u64,
 }
@@ -86,6 +94,7 @@ impl LoneSender {
             late: LateReceipts::default(),
             payloads: PayloadCoder::default(),
             coded: Vec::new(),
+            tried: Vec::new(),
             prepared: None,
             packets: 0,
         }
@@ -103,10 +112,10 @@ impl LoneSender {
     ) -> Option<LoneCoded> {
         self.prepared = None;
         self.late.advance(now);
-        let (mut headers, payload_at) = PacketHeaders::read(packet)?;
+        let (headers, payload_at) = PacketHeaders::read(packet)?;
         let payload = packet.get(payload_at..).filter(|payload| payload.len() <= PAYLOAD_MAX)?;
         let at = self.find(match terms.scope {
-            HistoryScope::Flow => headers.flow(),
+            HistoryScope::Flow => headers.context(terms.share),
             HistoryScope::Service => headers.service(terms.share),
         })?;
         let context = self.contexts.get_mut(at)?;
@@ -117,12 +126,17 @@ impl LoneSender {
             return None;
         }
         let stale = Time::from_nanos(now.as_nanos().saturating_sub(WAIT.as_nanos() as u64));
-        let keep = context.vacant(stale);
-        let against = context.newest();
-        let mut referred = against.map_or(0, |place| 1 << place.index());
+        let keep = context.vacant(stale).filter(|_| !payload.is_empty() || context.keeps_empty());
         self.coded.clear();
-        headers.code(against.and_then(|place| context.headers(place)), &mut self.coded)?;
-        let payload_coded = terms.payload.then(|| self.payloads.code(&*context, payload)).flatten();
+        let (against, headers) = nearest(context, headers, (&mut self.coded, &mut self.tried))?;
+        let mut referred = against.map_or(0, |place| 1 << place.index());
+        let (flow, shared) = (headers.flow(), terms.scope == HistoryScope::Service);
+        let kept = context.payloads(flow, shared);
+        let payload_coded = if terms.payload {
+            self.payloads.code(&kept, payload)
+        } else {
+            self.payloads.code_rtp(&context.payloads(flow, false), payload).filter(|_| headers.is_udp())
+        };
         let head = LoneHead {
             context: u8::try_from(at).ok()?,
             keep,
@@ -134,21 +148,21 @@ impl LoneSender {
         referred |= payload_coded.map_or(0, |(_, set)| set);
         let len = head.head_len() + self.coded.len();
         let invests = keep.is_some() && context.missed < MISSED_MAX;
-        let below = below + if invests { terms.invest } else { 0 };
+        let invest = if against.is_some() { terms.invest } else { terms.invest.max(SEED) };
+        let below = below + if invests && terms.invest > 0 { invest } else { 0 };
         let (front, rest) =
             out.get_mut(..len).filter(|_| len < below)?.split_at_mut_checked(head.head_len())?;
         head.emit(front).ok()?;
         rest.copy_from_slice(&self.coded);
-        let payload_at = if terms.payload { payload_at } else { packet.len() };
-        self.prepared = Some(Prepared { context: at, keep, referred, headers, payload_at });
+        let shared = shared && terms.payload;
+        self.prepared = Some(Prepared { context: at, keep, referred, headers, payload_at, shared });
         Some(LoneCoded { len, kept: keep.is_some() })
     }
 
     /// The unit that `packet` was coded to last left under this number; `receipt` is what will come back for it.
     pub fn sent(&mut self, packet: &[u8], number: UnitNumber, receipt: Receipt, now: Time) {
-        let Some(Prepared { context: at, keep, referred, headers, payload_at }) = self.prepared.take() else {
-            return;
-        };
+        let Some(prepared) = self.prepared.take() else { return };
+        let Prepared { context: at, keep, referred, headers, payload_at, shared } = prepared;
         let Some(context) = self.contexts.get_mut(at) else { return };
         context.note_unit(referred);
         let Some(place) = keep else { return };
@@ -166,7 +180,8 @@ impl LoneSender {
                 context.forget(|state| matches!(state, PlaceState::Acknowledged(_)));
             }
         }
-        context.keep(place, (number, now), headers, packet.get(payload_at..).unwrap_or_default());
+        let payload = packet.get(payload_at..).unwrap_or_default();
+        context.keep(place, (number, now), (headers, shared), payload);
         if self.pending.len() == PENDING_MAX {
             self.give_up_oldest();
         }
@@ -260,4 +275,29 @@ impl LoneSender {
         });
         Some(at)
     }
+}
+
+/// Codes headers against those of the place that makes them shortest; of several, the newest. Gives the place, and the headers as both
+/// ends keep them.
+fn nearest(
+    context: &SenderContext,
+    headers: PacketHeaders,
+    (best, tried): (&mut Vec<u8>, &mut Vec<u8>),
+) -> Option<(Option<Place>, PacketHeaders)> {
+    let mut found = (None, headers);
+    found.1.code(None, best)?;
+    for place in context.referable() {
+        let mut kept = headers;
+        tried.clear();
+        kept.code(context.headers(place), tried)?;
+        if tried.len() < best.len() {
+            core::mem::swap(best, tried);
+            found = (Some(place), kept);
+        }
+        // One byte says that all is as expected.
+        if best.len() <= 1 {
+            break;
+        }
+    }
+    Some(found)
 }

@@ -112,14 +112,35 @@ fn without_receipts_nothing_is_referred_to() {
 }
 
 #[test]
-fn a_service_shares_a_context_between_its_flows_and_a_flow_does_not() {
-    for (scope, contexts) in [(HistoryScope::Flow, 3), (HistoryScope::Service, 1)] {
+fn flows_of_a_service_share_headers_over_udp_and_all_if_the_rule_says_so() {
+    let udp: fn(u16) -> Vec<u8> = |port| UDP.port(port).packet(b"query");
+    let tcp: fn(u16) -> Vec<u8> = |port| tcp(port, 1, 1, 1, b"query");
+    let (flow, service) = (HistoryScope::Flow, HistoryScope::Service);
+    for (packet, scope, contexts) in [(tcp, flow, 3), (udp, flow, 1), (tcp, service, 1), (udp, service, 1)] {
         let mut pair = Pair::new();
         for port in [40_000, 40_001, 40_002, 40_000] {
-            let _ = pair.exchange(&UDP.port(port).packet(b"query"), LoneTerms { scope, ..FLOW });
+            let _ = pair.exchange(&packet(port), LoneTerms { scope, ..FLOW });
         }
         assert_eq!(pair.sender.contexts(), contexts);
     }
+}
+
+/// What a packet of another flow becomes, when the first flow said the same.
+fn of_another_flow(scope: HistoryScope) -> Vec<u8> {
+    let mut pair = Pair::new();
+    let payload = b"the cookie of this session is 0123456789abcdef";
+    for _ in 0..4 {
+        let _ = pair.exchange(&UDP.port(40_000).packet(payload), LoneTerms { scope, ..FLOW });
+    }
+    pair.send(&UDP.port(40_001).packet(payload), LoneTerms { scope, ..FLOW }).unwrap().bytes
+}
+
+#[test]
+fn another_flow_is_set_against_headers_alone_unless_the_rule_says_so() {
+    let (flow, service) = (of_another_flow(HistoryScope::Flow), of_another_flow(HistoryScope::Service));
+    let (head, _) = LoneHead::parse(&flow).unwrap();
+    assert!(head.against.is_some() && flow.ends_with(b"0123456789abcdef"), "{flow:02x?}");
+    assert!(service.len() + 40 < flow.len(), "{} {}", service.len(), flow.len());
 }
 
 #[test]

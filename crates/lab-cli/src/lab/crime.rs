@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use strait_ipsec::{Mix, Padding};
-use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, policies};
+use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, LoneDigits, policies};
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
@@ -67,6 +67,13 @@ fn render(table: &CrimeTable) -> String {
             tally.packets,
         );
     }
+    if !table.lone.is_empty() {
+        out += "\n| packets alone, another flow of the service | digits | right | packets |\n|---|--:|--:|--:|\n";
+    }
+    for LoneDigits { history, tally } in &table.lone {
+        let _ =
+            writeln!(out, "| {} | {} | {} | {} |", history.name(), tally.digits, tally.right, tally.packets);
+    }
     out
 }
 
@@ -91,7 +98,7 @@ mod tests {
             bits: tally.bits(),
             bits_limit: tally.bits_limit(),
         };
-        let text = render(&CrimeTable { cells: vec![cell] });
+        let text = render(&CrimeTable { cells: vec![cell], lone: Vec::new() });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.matches('|').count() == 14), "{text}");

@@ -4,7 +4,10 @@ use serde::{Serialize, Serializer};
 use strait_compress::Method;
 use strait_ipsec::{LeakPolicy, Mix, Padding};
 
-use super::{CrimeClient, CrimePlace, CrimePlay, CrimeTally, LengthOracle, SimulatedTunnel};
+use super::{
+    CrimeClient, CrimePlace, CrimePlay, CrimeTally, LengthOracle, LoneDigits, LoneHistory, SimulatedTunnel,
+    lone_digits,
+};
 use crate::steps::{StepCounter, StepNote};
 
 /// Digits of cookies, in turn.
@@ -88,6 +91,8 @@ pub struct CrimeCell {
 pub struct CrimeTable {
     /// Each policy with each codec in each place.
     pub cells: Vec<CrimeCell>,
+    /// What a client of another flow learned from packets that leave alone.
+    pub lone: Vec<LoneDigits>,
 }
 
 impl CrimeGrid {
@@ -104,7 +109,8 @@ impl CrimeGrid {
             let seed = self.seed.wrapping_add((cells.len() as u64) << 40);
             cells.push(self.cell(policy, method, place, seed));
         }
-        CrimeTable { cells }
+        let lone = LoneHistory::ALL.map(|history| lone_digits(history, LENGTHS[1], self.seed));
+        CrimeTable { cells, lone: lone.to_vec() }
     }
 
     /// Every cell, but for those of packets that share no block with the cookie anyway, under rules that keep flows apart or pause.

@@ -22,6 +22,7 @@ mod hub_of_forty;
 mod idle_is_silent;
 mod link_down_and_up;
 mod link_rate_estimate;
+mod lone_packets;
 mod loss_repair;
 mod many_sites;
 mod many_spokes;
