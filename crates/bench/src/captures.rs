@@ -48,25 +48,27 @@ const ALL: &str = "aqm = \"off\"\nacks = \"all\"";
 /// substations.
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";
 
+/// Columns of the table.
+const COLUMNS: [&str; 10] = [
+    NAMES[0],
+    NAMES[1],
+    "Strait / window = 1",
+    "recorded, window = 1",
+    "recorded, wait 0",
+    "recorded, wait 20 ms",
+    "both ways",
+    "both ways, contexts",
+    "both ways, history",
+    "the same, 12-byte tag",
+];
+
 pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(3, 1);
     let title = format!(
         "captures over {LINK} Mbit/s, compression on, wire bytes of both directions a byte of inner packets: back to back through real tunnels, \
          {runs} runs; at their recorded times in virtual time, one way and both ways (50 ms RTT); median (min-max)"
     );
-    let columns = [
-        NAMES[0],
-        NAMES[1],
-        "Strait / window = 1",
-        "recorded, window = 1",
-        "recorded, wait 0",
-        "recorded, wait 20 ms",
-        "both ways",
-        "both ways, contexts",
-        "both ways, history",
-        "the same, 12-byte tag",
-    ];
-    let mut section = BenchSection::new("captures", title, &columns);
+    let mut section = BenchSection::new("captures", title, &COLUMNS);
     section.notes.push(LIKE_DNP3.to_owned());
     let (there, missing): (Vec<_>, Vec<_>) =
         TRAFFIC.iter().map(|it| (it, it.paths())).partition(|(_, it)| it.is_some());
