@@ -28,7 +28,7 @@ AEAD = {
 ICV = {"aes-128-gcm-12": 12}  # bytes, where they are not 16 (RFC 4106 section 6)
 IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
-BLOCK, PROBE = 0xF0, 0xF1  # private AGGFRAG sub-types
+BLOCK, BLOCK_WITH_HISTORY, PROBE = 0xF0, 0xE9, 0xF1  # private AGGFRAG sub-types
 PLAIN, DEFLATE = 0, 1  # codecs of a block
 CODED = 0x80  # with it: headers are coded
 PROMPT = 0x20  # with it: need not wait until losses before it are repaired
@@ -178,7 +178,19 @@ class Reader:
             found = self.history.read(self.association.direction, self.association.spi, seq, payload)
             if found:
                 return found
+            if payload[0] == BLOCK_WITH_HISTORY:
+                return self.part_with_history(seq, payload)
         return *self.read_alone(next_header, payload), {}
+
+    def part_with_history(self, seq, payload):
+        """A part of a block that may be behind others."""
+        codec, whole = self.gather(payload)
+        if whole is None:
+            return "part", [], {}
+        receipt = (self.association.spi & 3) << 14 | seq & 0x3FFF
+        plain, behind = self.history.blocks[self.association.direction].expand(codec, whole, receipt)
+        packets = headers.bundle(plain, length) if codec & CODED else cut(plain)
+        return "history", packets, {"behind": behind}
 
     def read_alone(self, next_header, payload):
         """The same of what refers to nothing that came before."""
@@ -201,15 +213,20 @@ class Reader:
             return self.part(payload)
         return "other", []
 
-    def part(self, payload):
-        """A part of a block; the last to come completes it."""
+    def gather(self, payload):
+        """The codec of a block and the bytes of all its parts, with the last to come; before, nothing of them."""
         codec, name, part, parts = struct.unpack("!BHBB", payload[1:6])
-        codec &= ~PROMPT
         have = self.parts.setdefault(name, {})
         have[part] = payload[6:]
         if len(have) < parts:
+            return codec & ~PROMPT, None
+        return codec & ~PROMPT, b"".join(self.parts.pop(name)[at] for at in range(parts))
+
+    def part(self, payload):
+        """A part of a block; the last to come completes it."""
+        codec, whole = self.gather(payload)
+        if whole is None:
             return "part", []
-        whole = b"".join(self.parts.pop(name)[at] for at in range(parts))
         assert codec & ~CODED in (PLAIN, DEFLATE), f"codec {codec}"
         packets = inflate(whole) if codec & DEFLATE else whole
         if codec & CODED:

@@ -5,8 +5,9 @@ It also holds the sender to its promise: what a unit refers to was acknowledged 
 
 import headers
 import lzs
+from blocks import Blocks
 
-LONE, RECEIPTS = range(0xE0, 0xE8), 0xE8
+LONE, RECEIPTS, BLOCK_RECEIPTS = range(0xE0, 0xE8), 0xE8, 0xEA
 RIDING, CODED = 0x03, 0x04
 DIFFERENCE, LZS, RTP = 0x10, 0x20, 0x30
 WINDOW = 2047
@@ -82,14 +83,16 @@ class History:
 
     def __init__(self):
         self.directions = {"in": Direction(), "out": Direction()}
+        self.blocks = {"in": Blocks(), "out": Blocks()}
 
     def read(self, direction, spi, seq, payload):
         """The kind of a payload of next header 144, its packets and what it is; nothing where it is something else."""
-        back = self.directions["in" if direction == "out" else "out"]
-        if payload[0] == RECEIPTS:
+        other = "in" if direction == "out" else "out"
+        back = self.directions[other]
+        if payload[0] in (RECEIPTS, BLOCK_RECEIPTS):
             receipts = shorts(payload[1:])
             assert 1 <= len(receipts) <= 16, "no receipts, or too many"
-            back.receive(receipts)
+            (back if payload[0] == RECEIPTS else self.blocks[other]).receive(receipts)
             return "receipts", [], {"receipts": len(receipts)}
         if payload[0] not in LONE:
             return None

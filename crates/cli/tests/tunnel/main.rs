@@ -7,6 +7,7 @@
 mod addresses;
 mod aggregation;
 mod behind_ip;
+mod block_history;
 mod broker;
 mod by_hand;
 mod capture;

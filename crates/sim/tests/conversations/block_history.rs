@@ -12,6 +12,9 @@ use strait_sim::{
 
 use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
 
+/// What a path does, and its name.
+type Disturbance = (&'static str, fn(&mut LinkSettings));
+
 fn rule(history: Option<HistoryScope>) -> Rule {
     Rule {
         history,
@@ -95,7 +98,7 @@ fn text_takes_fewer_bytes_with_history_counted_both_ways() {
 
 #[test]
 fn nothing_wrong_arrives_whatever_the_path_does() {
-    let disturbances: [(&str, fn(&mut LinkSettings)); 3] = [
+    let disturbances: [Disturbance; 3] = [
         ("loss", |link| link.loss = LossModel::Uniform(0.03)),
         ("bursts", |link| link.loss = LossModel::bursts(0.03, 5.0)),
         ("reordering", |link| link.reordering = Some(Reordering { share: 0.05, by: millis(20) })),

@@ -54,13 +54,7 @@ fn peer() -> PeerReport {
         name: "site-b".to_owned(),
         keys: "session".to_owned(),
         public_key: Some("REVG".to_owned()),
-        carrier: Some(CarrierReport {
-            configured: "ip".to_owned(),
-            sending: "udp".to_owned(),
-            reason: Some("tried, no answer: a NAT or firewall drops protocol 50".to_owned()),
-            sent_datagrams: 3,
-            received_datagrams: 4,
-        }),
+        carrier: Some(carrier()),
         manual: None,
         sessionless: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
@@ -114,6 +108,16 @@ fn peer() -> PeerReport {
         header_compression_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
+    }
+}
+
+fn carrier() -> CarrierReport {
+    CarrierReport {
+        configured: "ip".to_owned(),
+        sending: "udp".to_owned(),
+        reason: Some("tried, no answer: a NAT or firewall drops protocol 50".to_owned()),
+        sent_datagrams: 3,
+        received_datagrams: 4,
     }
 }
 

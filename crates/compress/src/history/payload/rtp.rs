@@ -126,7 +126,7 @@ mod tests {
             for len in 0..coded.len() {
                 let _ = expand(&before, &coded[..len], &mut vec![0; LEN + rest.len()]);
             }
-            let _ = expand(&before, &wrong, &mut vec![0; 40]);
+            let _ = expand(&before, &wrong, &mut [0; 40]);
             let _ = code(&before, &wrong, &mut Vec::new());
         }
     }

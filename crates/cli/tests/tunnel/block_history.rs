@@ -1,0 +1,67 @@
+//! Blocks of one flow that are compressed behind earlier ones, as a decoder sees them that was written from the wire format apart from
+//! the program: what it makes of a capture of the link is what came out of the tunnel.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use strait_testbed::outside::{has, has_scapy};
+use strait_testbed::sample;
+use strait_testbed::{Extra, LinkSpec, TwoHosts, paced};
+
+use crate::capture::{Capture, packets};
+use crate::outside::open;
+use crate::pair::{Family, PATIENCE, Pair, allowed};
+
+const RULE: &str =
+    "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"test\"\ncodec = \"zstd-3\"\n";
+const BYTES: usize = 600_000;
+
+/// Text of the sample, sent over one TCP connection.
+fn transfer(pair: &Pair) {
+    let file =
+        sample::generate(sample::DEFAULT_SEED).into_iter().find(|file| file.name.contains("log")).unwrap();
+    let content: Vec<u8> = file.bytes.iter().copied().cycle().take(BYTES).collect();
+    let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
+    let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut came = Vec::new();
+        stream.read_to_end(&mut came).unwrap();
+        came
+    });
+    let mut stream = pair.hosts.a.run("connect", || TcpStream::connect(address)).unwrap();
+    stream.write_all(&content).unwrap();
+    drop(stream);
+    assert!(server.join().unwrap() == content, "{}", pair.logs());
+}
+
+#[test]
+fn another_decoder_makes_the_same_packets_of_blocks_behind_others() {
+    if !allowed() || !has_scapy() || !has("zstd") {
+        return;
+    }
+    let rate = "2Mbit".parse().unwrap();
+    let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
+    let link = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
+    let (node, paced) = ("danger_export_keys = \"esp-keys\"", paced(rate, rate));
+    let pair = pair.and_up(Extra { node, link: &paced, sections: RULE, ..Extra::default() });
+    let inside = Capture::delivered(&pair, 1, &pair.dir.path().join("delivered.pcap"));
+    transfer(&pair);
+    let file = std::fs::read(inside.stop()).unwrap();
+    let delivered: Vec<&[u8]> = packets(&file).collect();
+    let opened = open(&pair, &link.stop());
+    let there: Vec<_> = opened.iter().filter(|it| it.direction == "out").collect();
+    let made: Vec<&Vec<u8>> = there.iter().flat_map(|it| &it.packets).collect();
+    let differs = made.iter().zip(&delivered).position(|(made, came)| made != came);
+    assert_eq!((differs, made.len()), (None, delivered.len()));
+    let behind =
+        there.iter().filter(|it| it.kind == "history" && it.line["behind"].as_u64() > Some(0)).count();
+    println!("{} packets, {behind} blocks behind others", made.len());
+    assert!(behind >= 5, "{behind} blocks behind others");
+    for which in [0, 1] {
+        assert_eq!(pair.drops(which, "history-gone"), 0, "{}", pair.logs());
+    }
+}
