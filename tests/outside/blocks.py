@@ -6,10 +6,11 @@ It also holds the sender to its promise: what a block is compressed behind was a
 import os
 import subprocess
 import tempfile
+import zlib
 
 import headers
 
-CODED, ZSTD = 0x80, 3
+CODED, DEFLATE, ZSTD = 0x80, 1, 3
 MAGIC = bytes([0x28, 0xB5, 0x2F, 0xFD])
 BEHIND_MAX = 131072
 
@@ -61,7 +62,9 @@ def payloads(codec, plain):
 
 
 def expand(codec, window, frame):
-    """A frame of Zstandard behind a window, by the program of its authors."""
+    """What a codec made: a frame of Zstandard behind a window is expanded by the program of its authors."""
+    if codec == DEFLATE:
+        return inflate(frame)
     assert codec == ZSTD, f"codec {codec}"
     command = ["zstd", "-d", "-c", "-q", "--no-progress"]
     with tempfile.TemporaryDirectory() as folder:
@@ -73,4 +76,12 @@ def expand(codec, window, frame):
         return subprocess.run(command, input=MAGIC + frame, stdout=subprocess.PIPE, check=True).stdout
 
 
-__all__ = ["Blocks"]
+def inflate(data):
+    """Raw DEFLATE to its end and no further (RFC 1951)."""
+    stream = zlib.decompressobj(wbits=-15)
+    out = stream.decompress(data)
+    assert stream.eof and not stream.unused_data, "DEFLATE does not end with the payload"
+    return out
+
+
+__all__ = ["Blocks", "expand", "inflate"]

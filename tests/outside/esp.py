@@ -7,8 +7,8 @@ wire only; where it is implicit (RFC 8750) it is the sequence number, put in her
 import json
 import logging
 import struct
-import zlib
 
+import blocks
 import headers
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
@@ -29,7 +29,7 @@ ICV = {"aes-128-gcm-12": 12}  # bytes, where they are not 16 (RFC 4106 section 6
 IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
 BLOCK, BLOCK_WITH_HISTORY, PROBE = 0xF0, 0xE9, 0xF1  # private AGGFRAG sub-types
-PLAIN, DEFLATE = 0, 1  # codecs of a block
+PLAIN = 0  # a block without a codec
 CODED = 0x80  # with it: headers are coded
 PROMPT = 0x20  # with it: need not wait until losses before it are repaired
 
@@ -138,14 +138,6 @@ def cut(region):
     return packets
 
 
-def inflate(data):
-    """Raw DEFLATE to its end and no further (RFC 1951)."""
-    stream = zlib.decompressobj(wbits=-15)
-    out = stream.decompress(data)
-    assert stream.eof and not stream.unused_data, "DEFLATE does not end with the payload"
-    return out
-
-
 def report(payload):
     """A congestion report (RFC 9347 section 6.1.2), and the counts in the pad block behind whatever packets come with it."""
     flags, offset, loss_event_rate, times, tval, techo = struct.unpack("!xBHIQII", payload[:24])
@@ -199,7 +191,7 @@ class Reader:
         if next_header == IPCOMP:
             inner, _, cpi = struct.unpack("!BBH", payload[:4])
             assert (inner in (IPV4, IPV6), cpi) == (True, 2), f"IPComp of {inner} with CPI {cpi}"
-            return "ipcomp", [inflate(payload[4:])]
+            return "ipcomp", [blocks.inflate(payload[4:])]
         if next_header == NO_NEXT:
             return "other", []
         assert next_header == AGGFRAG, f"next header {next_header}"
@@ -220,18 +212,19 @@ class Reader:
         have[part] = payload[6:]
         if len(have) < parts:
             return codec & ~PROMPT, None
-        return codec & ~PROMPT, b"".join(self.parts.pop(name)[at] for at in range(parts))
+        del self.parts[name]
+        return codec & ~PROMPT, b"".join(have[at] for at in range(parts))
 
     def part(self, payload):
         """A part of a block; the last to come completes it."""
         codec, whole = self.gather(payload)
         if whole is None:
             return "part", []
-        assert codec & ~CODED in (PLAIN, DEFLATE), f"codec {codec}"
-        packets = inflate(whole) if codec & DEFLATE else whole
+        kind = codec & ~CODED
+        packets = blocks.expand(kind, b"", whole) if kind != PLAIN else whole
         if codec & CODED:
-            return "coded block" if codec & DEFLATE else "coded", headers.bundle(packets, length)
-        return "block" if codec & DEFLATE else "bundle", cut(packets)
+            return "coded block" if kind else "coded", headers.bundle(packets, length)
+        return "block" if kind else "bundle", cut(packets)
 
 
 def datagrams(pcap, port):

@@ -26,6 +26,7 @@ import struct
 import sys
 import zlib
 
+import blocks
 import esp as tunnel
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting
@@ -170,7 +171,7 @@ class Ipcomp:
         payload = bytes(last.payload)
         number, flags, cpi = struct.unpack("!BBH", payload[:4])
         assert (flags, cpi) == (0, self.cpi), f"IPComp with flags {flags} and CPI {cpi}"
-        return {"layer": "ipcomp"}, refit(front, last, number, tunnel.inflate(payload[4:]))
+        return {"layer": "ipcomp"}, refit(front, last, number, blocks.inflate(payload[4:]))
 
 
 class Udp:
