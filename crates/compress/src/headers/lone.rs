@@ -23,6 +23,8 @@ pub(crate) struct ContextKey {
     v6: bool,
     /// What the flows of a service have to have in common; nothing where it is one flow.
     share: Option<u64>,
+    /// Whether flows of a service share headers alone.
+    headers_only: bool,
 }
 
 impl PacketHeaders {
@@ -34,12 +36,15 @@ impl PacketHeaders {
     /// Its flow.
     pub(crate) const fn flow(&self) -> ContextKey {
         let HeaderFields { src, dst, ports, kind, .. } = self.0;
-        ContextKey { src, dst, ports, protocol: kind.protocol, v6: kind.v6, share: None }
+        ContextKey { src, dst, ports, protocol: kind.protocol, v6: kind.v6, share: None, headers_only: false }
     }
 
     /// Whose packets its headers are set against: UDP has a flow for each question, so those of a service between two hosts.
     pub(crate) fn context(&self, share: u64) -> ContextKey {
-        if self.0.kind.upper() == Upper::Udp { self.service(share) } else { self.flow() }
+        if self.0.kind.upper() != Upper::Udp {
+            return self.flow();
+        }
+        ContextKey { headers_only: true, ..self.service(share) }
     }
 
     /// The service of its two hosts, among flows with the same `share`: the lower port of the two names it, so the other one does not
