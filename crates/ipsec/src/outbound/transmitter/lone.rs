@@ -12,6 +12,7 @@ use crate::orders::HistoryOrder;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::group::Group;
 use crate::outbound::history::{LinkHistory, PACKET_MAX};
+use crate::repair::is_pure_acknowledgement;
 use crate::{Padding, Reason};
 
 /// How a packet of `len` bytes may be tried, if it may.
@@ -22,6 +23,10 @@ fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: 
     let scope = group.history?;
     // A report that rides saves a datagram, which is more than history saves.
     if tx.link.reporting.may_ride(tx.now) {
+        return None;
+    }
+    // The peer lets an acknowledgement pass what waits for repairs, but not one that it has to decode first.
+    if tx.link.association.keeps && tx.link.pacing.loss() > 0.0 && is_pure_acknowledgement(packet) {
         return None;
     }
     if !tx.link.history.as_mut()?.may_try(tx.now) || needs_mark(tx, packet, len) {
