@@ -4,6 +4,7 @@ The cipher is AEAD with 64-bit sequence numbers (RFC 4303 appendix A, RFC 4106, 
 wire only; where it is implicit (RFC 8750) it is the sequence number, put in here before scapy sees the packet.
 """
 
+import copy
 import json
 import logging
 import struct
@@ -18,6 +19,32 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES  # noqa: E402
 from cryptography.hazmat.primitives.ciphers.modes import GCM  # noqa: E402
 from scapy.layers.inet import IP, UDP  # noqa: E402
 from scapy.layers.ipsec import ESP, IPSecIntegrityError, SecurityAssociation, _ESPPlain  # noqa: E402
+
+
+class ShortTags:
+    """AES-GCM with tags of 12 bytes, which scapy leaves to a class that knows only whole ones."""
+
+    LEN = 12
+
+    def __init__(self, key):
+        self.key = AES(key)
+
+    def encrypt(self, nonce, data, aad):
+        cipher = Cipher(self.key, GCM(nonce)).encryptor()
+        cipher.authenticate_additional_data(aad)
+        return cipher.update(data) + cipher.finalize() + cipher.tag[: self.LEN]
+
+    def decrypt(self, nonce, data, aad):
+        cipher = Cipher(self.key, GCM(nonce, data[-self.LEN :], min_tag_length=self.LEN)).decryptor()
+        cipher.authenticate_additional_data(aad)
+        return cipher.update(data[: -self.LEN]) + cipher.finalize()
+
+
+def short_tags(algorithm):
+    """The same algorithm of scapy with short tags."""
+    short = copy.copy(algorithm)
+    short.cipher = ShortTags
+    return short
 
 AEAD = {
     "aes-128-gcm": "AES-GCM",

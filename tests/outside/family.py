@@ -136,9 +136,12 @@ class Esp(Protected):
 
     def __init__(self, spec, esn):
         names = {"crypt_algo": CIPHERS[spec["cipher"]], "crypt_key": bytes.fromhex(spec["key"]) or None}
+        names["crypt_icv_size"] = tunnel.ICV.get(spec["cipher"])
         if spec["integrity"]:
             names |= {"auth_algo": INTEGRITY[spec["integrity"]], "auth_key": bytes.fromhex(spec["integrity_key"])}
         self.sa = SecurityAssociation(ESP, spec["spi"], esn_en=esn is not None, esn=esn or 0, **names)
+        if names["crypt_icv_size"]:
+            self.sa.crypt_algo = tunnel.short_tags(self.sa.crypt_algo)
         if spec["integrity"] and esn is not None:
             self.sa.auth_algo = ExtendedIntegrity(self.sa.auth_algo, esn)
 
