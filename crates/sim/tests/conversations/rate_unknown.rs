@@ -6,7 +6,7 @@ use strait_ipsec::{LossPattern, RepairState};
 use strait_scheduler::{LinkRate, Rate};
 use strait_sim::{Conversation, Filler, LinkSettings, LossModel, SimNetwork, TcpSettings, TcpTransfer};
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{A, B, joined, millis, seconds, v4};
 
 /// A link of so many Mbit/s with a modem that holds 300 ms.
 fn thin(mbit: u64, round: Duration, loss: LossModel) -> LinkSettings {
