@@ -1,4 +1,4 @@
-//! The byte cache: copies, manifests and stored segments that nobody wrote; and any payload said by what is held.
+//! The byte cache: copies, manifests and stored segments that are not ours; and any payload said by what is held.
 
 use std::sync::LazyLock;
 

@@ -40,7 +40,7 @@ pub struct ReplayLink {
     /// What is on the near side: only what crosses is sent then. Without it, who speaks first of two hosts is near. Both directions have
     /// the rate to themselves.
     pub near: Option<IpNet>,
-    /// Whether everything goes one way, whoever sent it.
+    /// Whether packets of both hosts go one way.
     pub one_way: bool,
     /// Its round-trip time.
     pub round_trip: Duration,

@@ -1,5 +1,5 @@
 //! Packets that leave alone and are coded against earlier ones, on links that lose, reorder, repeat and are cut, while keys are replaced
-//! and nodes start anew: each packet is delivered once, or it is known what became of it.
+//! and nodes start anew: each packet is delivered once, or counted as lost.
 
 use core::time::Duration;
 
