@@ -25,6 +25,7 @@ mod file_trouble;
 mod files;
 mod frame;
 mod full_tunnel;
+mod history_faults;
 mod host;
 mod hostile;
 mod hub;
