@@ -30,7 +30,7 @@ mod host;
 mod intake;
 mod payload;
 mod peer_messages;
-pub(crate) mod reception;
+mod reception;
 mod repair;
 mod strangers;
 mod upper_layer;

@@ -38,7 +38,6 @@ pub mod reassembly;
 mod repair;
 mod replay;
 mod reports;
-mod return_traffic;
 mod rules;
 mod sa;
 #[cfg(test)]
@@ -71,8 +70,7 @@ pub use peer::{PeerId, PeerSpec};
 pub use policy::{Forwarding, Policies};
 pub use pool::{PoolJob, PoolWork};
 pub use repair::{PayloadStore, REPAIR_ROUND_MAX, RepairState, RepairTerms, StoredPayload};
-pub use reports::ReportWish;
-pub use return_traffic::{ReturnTraffic, UNANSWERED};
+pub use reports::{ReportWish, UNANSWERED};
 pub use rules::{Domain, PortRange, Rule, RuleSet};
 pub use sa::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, InboundSa, IpcompSpec, IvMode, Mode, OutboundSa, Payloads,

@@ -40,7 +40,7 @@ mod ratio_estimate;
 mod repair;
 mod repeats;
 mod reporting;
-pub(crate) mod return_budget;
+mod return_budget;
 mod scheduler;
 mod straight;
 mod streams;

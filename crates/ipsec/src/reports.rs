@@ -1,12 +1,18 @@
 //! Delivery reports. The receiver counts what arrives and takes the peer's reports; the sender sends this end's reports
 //! and paces by the peer's.
 
+use core::time::Duration;
+
 use strait_clock::Time;
 use strait_wire::aggfrag;
 use strait_wire::delivery::{self, Delivery};
 
 /// Bytes of a report: the congestion report of RFC 9347, then how much arrived.
 pub(crate) const REPORT_LEN: usize = aggfrag::CONGESTION_LEN + delivery::LEN;
+
+/// A peer whose packets nothing answered for this long hears that they arrive, before it probes after 10 s; two ticks of a second and
+/// a round trip are left (`WireGuard`'s passive keepalive comes after 10 s).
+pub const UNANSWERED: Duration = Duration::from_secs(7);
 
 /// What a peer does with delivery reports, which decides when it is sent one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
