@@ -1,11 +1,12 @@
 //! History: what both ends of an association agreed on for packets that are coded against earlier ones.
 
-/// What the receiver of an association keeps of earlier packets.
+/// What the receiver of an association keeps of earlier packets, and of whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryTerms {
     /// Contexts that it keeps at most; 0 where nothing is kept.
     pub contexts: u16,
-    /// A random number of the receiver's process. With another number, it has forgotten everything.
+    /// A random number of the other end's process. With another number, it has forgotten everything: a receiver that got nothing, and a
+    /// sender that numbers what it sends from the beginning.
     pub epoch: u32,
 }
 

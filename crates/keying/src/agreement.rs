@@ -26,10 +26,8 @@ pub(crate) struct PairAgreement {
     pub repair_in: RepairTerms,
     /// Whether what the other end reads is repaired.
     pub repair_out: RepairTerms,
-    /// What this end keeps of packets it has delivered.
-    pub history_in: HistoryTerms,
-    /// What the other end keeps.
-    pub history_out: HistoryTerms,
+    /// What both ends keep of packets that were delivered, with the number of the other end's process.
+    pub history: HistoryTerms,
     /// Whether ESP may go directly behind IP, both ways.
     pub direct: bool,
 }
@@ -58,10 +56,10 @@ impl PairAgreement {
         };
         // Where one end keeps nothing, it tells of nothing that it got either.
         let contexts = mine.history.contexts.min(theirs.history.contexts);
-        let kept = |reader: &Capabilities| match contexts {
+        let history = match contexts {
             _ if standard => HistoryTerms::NONE,
             0 => HistoryTerms::NONE,
-            contexts => HistoryTerms { contexts, ..reader.history },
+            contexts => HistoryTerms { contexts, ..theirs.history },
         };
         Some(PairAgreement {
             suite,
@@ -70,8 +68,7 @@ impl PairAgreement {
             outbound: payloads(theirs),
             repair_in: terms(theirs, mine),
             repair_out: terms(mine, theirs),
-            history_in: kept(mine),
-            history_out: kept(theirs),
+            history,
             // Whether it passes is told by probes, which a peer with standard payloads does not answer.
             direct: !standard && [mine.direct, theirs.direct] == [DirectEsp::Taken; 2],
         })
@@ -128,8 +125,6 @@ mod tests {
                 outbound: there.inbound,
                 repair_in: there.repair_out,
                 repair_out: there.repair_in,
-                history_in: there.history_out,
-                history_out: there.history_in,
                 ..there
             };
             assert_eq!(here, turned, "{theirs:?}");

@@ -14,19 +14,25 @@ use crate::{HistoryTerms, PeerId, Reason};
 pub(super) struct PeerHistory {
     receiver: Option<Box<LoneReceiver>>,
     blocks: Option<Box<BulkReceiver>>,
-    /// How many contexts it has.
-    contexts: u16,
+    /// What was agreed with the process that sends now, and with the one before it.
+    terms: HistoryTerms,
+    former: HistoryTerms,
     /// Associations on which lone units came, in the order of their first.
     associations: u32,
 }
 
 impl PeerHistory {
-    /// What is kept where other terms were agreed is forgotten: its sender does not count on it any more.
-    fn agree(&mut self, terms: HistoryTerms) {
-        if self.contexts != terms.contexts {
-            (self.receiver, self.blocks) = (None, None);
-            self.contexts = terms.contexts;
+    /// What is kept where other terms were agreed is forgotten: its sender does not count on it any more, and has begun to number from
+    /// the beginning. What still comes of the former terms is late, and refused.
+    fn agree(&mut self, terms: HistoryTerms) -> Result<(), Reason> {
+        if terms == self.former && terms.epoch != self.terms.epoch {
+            return Err(Reason::HistoryGone);
         }
+        if terms != self.terms {
+            (self.receiver, self.blocks) = (None, None);
+            self.former = core::mem::replace(&mut self.terms, terms);
+        }
+        Ok(())
     }
 
     /// Puts what a block was compressed behind into `prefix`.
@@ -39,7 +45,7 @@ impl PeerHistory {
         if terms.contexts == 0 {
             return Err(Reason::UnknownPayload);
         }
-        self.agree(terms);
+        self.agree(terms)?;
         let blocks = self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams())));
         blocks.prefix(said, prefix).map_err(reason)
     }
@@ -74,8 +80,8 @@ impl<I: Inlet> Unpacker<'_, I> {
             history.associations += 1;
             *association = history.associations;
         }
-        history.agree(*terms);
-        let contexts = history.contexts;
+        history.agree(*terms)?;
+        let contexts = terms.contexts;
         let receiver = history.receiver.get_or_insert_with(|| Box::new(LoneReceiver::new(contexts)));
         let number = UnitNumber { association: *association, number: opened.esn.0 };
         let expanded = &mut self.expander.scratch.expanded;
@@ -98,7 +104,9 @@ impl<I: Inlet> Unpacker<'_, I> {
         if said.behind.is_some() {
             self.inbox.counters.history.in_blocks.add(1);
         }
-        let blocks = self.peers.get_mut(&peer).and_then(|memory| memory.history.blocks.as_mut());
+        let terms = self.inbox.history.terms;
+        let history = self.peers.get_mut(&peer).map(|memory| &mut memory.history);
+        let blocks = history.filter(|it| it.terms == terms).and_then(|it| it.blocks.as_mut());
         if blocks.is_some_and(|blocks| blocks.keep(&said, kept)) {
             let receipt = Receipt::new(self.inbox.spi, esn.0);
             self.inlet.order(SenderOrder::History(peer, HistoryOrder::KeptBlock(receipt)));

@@ -141,3 +141,25 @@ fn an_outage_a_rekey_and_a_restart_forget_no_more_than_they_must() {
     assert_eq!((receiver.drops(Reason::MalformedBlock), receiver.drops(Reason::HistoryGone)), (0, 0));
     assert!(receiver.peer_counters(A).history.in_blocks.get() > 30, "after the restarts as well");
 }
+
+#[test]
+fn a_sender_that_starts_anew_has_a_history_again() {
+    let _seed = Seed(7);
+    let mut network = joined(7, |pair| {
+        link(pair, |_| {});
+        pair.a.rules = vec![rule(Some(HistoryScope::Flow))];
+    });
+    let mut before = 0;
+    let tally = talk(&mut network, 30, |network, second| {
+        if second == 15 {
+            before = network.node(B).peer_counters(A).history.in_blocks.get();
+            network.restart(A).unwrap();
+        }
+    })
+    .tally();
+    assert_eq!((tally.damaged, tally.repeated), (0, 0));
+    let receiver = network.node(B);
+    let blocks = receiver.peer_counters(A).history.in_blocks.get();
+    assert!(before > 30 && blocks > before + 30, "{before} before, {blocks} at the end");
+    assert_eq!((receiver.drops(Reason::MalformedBlock), receiver.drops(Reason::HistoryGone)), (0, 0));
+}

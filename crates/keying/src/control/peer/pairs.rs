@@ -118,9 +118,9 @@ impl NewPair {
         let soft = context.node.lifetime.soft;
         let expires = now + soft.mul_f64(HARD);
         let inbound = InboundSa::new(&spec_in).until(expires + GRACE).repaired(agreement.repair_in);
-        let inbound = inbound.with_history(agreement.history_in).with_direct(agreement.direct);
+        let inbound = inbound.with_history(agreement.history).with_direct(agreement.direct);
         let outbound = OutboundSa::new(&spec_out).until(expires).repaired(agreement.repair_out);
-        let outbound = outbound.with_history(agreement.history_out).with_direct(agreement.direct);
+        let outbound = outbound.with_history(agreement.history).with_direct(agreement.direct);
         let at = match role {
             Role::Initiator => 1.0 - SPREAD + 2.0 * SPREAD * context.random.unit(),
             Role::Responder => RESPONDER + SPREAD * context.random.unit(),
