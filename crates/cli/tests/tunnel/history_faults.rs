@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -247,10 +247,11 @@ fn round_of(word: &str, message: &[u8]) -> u32 {
     round
 }
 
-/// Answers polls until none came for some seconds; each comes once.
-fn serve(socket: &UdpSocket) {
+/// Answers polls until there are no more; each comes once.
+fn serve(socket: &UdpSocket, ended: &AtomicBool) {
     let (mut buffer, mut seen) = ([0; 200], BTreeSet::new());
-    while let Ok((len, from)) = socket.recv_from(&mut buffer) {
+    while !ended.load(Ordering::Relaxed) {
+        let Ok((len, from)) = socket.recv_from(&mut buffer) else { continue };
         let round = round_of("read", &buffer[..len]);
         assert!(seen.insert(round), "poll {round} came twice");
         // While a daemon is down there is no route.
@@ -262,6 +263,7 @@ fn serve(socket: &UdpSocket) {
 struct Polls {
     client: UdpSocket,
     server: thread::JoinHandle<()>,
+    ended: Arc<AtomicBool>,
     target: std::net::SocketAddr,
     seen: BTreeSet<u32>,
     next: u32,
@@ -270,11 +272,16 @@ struct Polls {
 impl Polls {
     fn new(pair: &Pair) -> Polls {
         let (client, server) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
-        client.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        for socket in [&client, &server] {
+            socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        }
+        let ended = Arc::new(AtomicBool::new(false));
+        let until = Arc::clone(&ended);
         let target = server.local_addr().unwrap();
         Polls {
             client,
-            server: thread::spawn(move || serve(&server)),
+            server: thread::spawn(move || serve(&server, &until)),
+            ended,
             target,
             seen: BTreeSet::new(),
             next: 0,
@@ -308,6 +315,7 @@ impl Polls {
     }
 
     fn stop(self) {
+        self.ended.store(true, Ordering::Relaxed);
         self.server.join().unwrap();
     }
 }
