@@ -5,8 +5,11 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
 use strait_clock::Random;
+use strait_testbed::outside::{has, has_scapy};
 use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
 
+use crate::capture::Capture;
+use crate::outside::open;
 use crate::pair::{Family, PATIENCE, Pair, allowed};
 
 /// Whose data has a cache, and whose has none.
@@ -96,6 +99,40 @@ fn a_release_after_its_predecessor_costs_a_twentieth() {
     let took = [transfer(&pair, &first), transfer(&pair, &second)];
     println!("{} bytes took {}, their successor {}", first.len(), took[0], took[1]);
     assert!(took[1] * 20 <= second.len() as u64, "{took:?}\n{}", pair.logs());
+}
+
+/// A decoder that was written from the wire format apart from the program makes the same of blocks that copy.
+#[test]
+fn another_decoder_makes_the_same_of_copies() {
+    if !allowed() || !has_scapy() || !has("zstd") {
+        return;
+    }
+    let rate = "10Mbit".parse().unwrap();
+    let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
+    let link = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
+    let (node, paced) = ("danger_export_keys = \"esp-keys\"", paced(rate, rate));
+    let rule = format!("{RULE}codec = \"zstd-3\"\n");
+    let pair = pair.and_up(Extra { node, link: &paced, sections: &rule, ..Extra::default() });
+    let contents = [text(300_000), archive(5, 200_000)];
+    for content in contents.iter().chain(&contents) {
+        transfer(&pair, content);
+    }
+    let opened = open(&pair, &link.stop());
+    let there: Vec<_> = opened.iter().filter(|it| it.direction == "out").collect();
+    let made: usize = there.iter().flat_map(|it| &it.packets).map(Vec::len).sum();
+    assert!(made > 2 * 500_000, "{made} bytes of packets");
+    let whole = contents.iter().all(|content| {
+        let carried = |piece: &[u8]| {
+            let packets = there.iter().flat_map(|it| &it.packets);
+            packets.filter(|packet| packet.windows(piece.len()).any(|window| window == piece)).count()
+        };
+        carried(&content[1_000..1_200]) >= 2
+            && carried(&content[content.len() - 300..content.len() - 100]) >= 2
+    });
+    assert!(whole, "the packets carry something else");
+    let copied: u64 = there.iter().filter_map(|it| it.line["copied"].as_u64()).sum();
+    println!("{copied} bytes copied");
+    assert!(copied > 450_000, "{copied} bytes copied");
 }
 
 /// Each end forgets what the other has forgotten; nothing is lost by it.
