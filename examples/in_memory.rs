@@ -44,6 +44,7 @@ pub fn run() -> Result<String, Box<dyn Error>> {
     let (mut now, mut world, mut report) = (Time::ZERO, World::default(), String::new());
     let (from, to, allowed) = ("0.0.0.0/0".parse()?, "0.0.0.0/0".parse()?, "auto".parse()?);
     let rule = Rule {
+        cache: None,
         history: Some(strait_ipsec::HistoryScope::Flow),
         from,
         to,

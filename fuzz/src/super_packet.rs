@@ -60,6 +60,7 @@ fn halves_settings(bits: u8) -> HalvesSettings {
         settings.rules = [("0.0.0.0/0", "0.0.0.0/0"), ("::/0", "::/0")]
             .map(|(from, to)| Rule {
                 history: Some(strait_ipsec::HistoryScope::Flow),
+                cache: None,
                 from: any(from),
                 to: any(to),
                 protocol: None,

@@ -55,7 +55,7 @@ AEAD = {
 ICV = {"aes-128-gcm-12": 12}  # bytes, where they are not 16 (RFC 4106 section 6)
 IPV4, IPV6, NO_NEXT, IPCOMP, AGGFRAG = 4, 41, 59, 108, 144
 CONGESTION = 1  # the AGGFRAG sub-type with a report (RFC 9347 section 6.1.2)
-BLOCK, BLOCK_WITH_HISTORY, PROBE = 0xF0, 0xE9, 0xF1  # private AGGFRAG sub-types
+BLOCK, BLOCK_WITH_HISTORY, BLOCK_WITH_CACHE, PROBE = 0xF0, 0xE9, 0xEB, 0xF1  # private AGGFRAG sub-types
 PLAIN = 0  # a block without a codec
 CODED = 0x80  # with it: headers are coded
 PROMPT = 0x20  # with it: need not wait until losses before it are repaired
@@ -197,17 +197,22 @@ class Reader:
             found = self.history.read(self.association.direction, self.association.spi, seq, payload)
             if found:
                 return found
-            if payload[0] == BLOCK_WITH_HISTORY:
+            if payload[0] in (BLOCK_WITH_HISTORY, BLOCK_WITH_CACHE):
                 return self.part_with_history(seq, payload)
         return *self.read_alone(next_header, payload), {}
 
     def part_with_history(self, seq, payload):
-        """A part of a block that may be behind others."""
+        """A part of a block that may be behind others, or copy from a cache."""
         codec, whole = self.gather(payload)
         if whole is None:
             return "part", [], {}
         receipt = (self.association.spi & 3) << 14 | seq & 0x3FFF
-        plain, behind = self.history.blocks[self.association.direction].expand(codec, whole, receipt)
+        kept = self.history.blocks[self.association.direction]
+        if payload[0] == BLOCK_WITH_CACHE:
+            plain, copied = kept.copy(codec, whole, receipt)
+            packets = headers.bundle(plain, length) if codec & CODED else cut(plain)
+            return "cache", packets, {"copied": copied}
+        plain, behind = kept.expand(codec, whole, receipt)
         packets = headers.bundle(plain, length) if codec & CODED else cut(plain)
         return "history", packets, {"behind": behind}
 

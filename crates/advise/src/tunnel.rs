@@ -195,6 +195,7 @@ fn anywhere() -> Policies {
 fn everything(policy: LeakPolicy) -> RuleSet {
     let rule = |net: IpNet| Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: net,
         to: net,
         protocol: None,

@@ -53,7 +53,7 @@ impl TunnelVariant {
     pub(crate) const fn history(self) -> HistoryTerms {
         match self {
             TunnelVariant::Contexts | TunnelVariant::History => {
-                HistoryTerms { contexts: HistoryTerms::CONTEXTS, epoch: 0 }
+                HistoryTerms { contexts: HistoryTerms::CONTEXTS, ..HistoryTerms::NONE }
             }
             _ => HistoryTerms::NONE,
         }

@@ -1,8 +1,9 @@
 //! Blocks: packets one after another, their headers coded, then compressed; and back.
 
 use crate::headers::{self, Coder};
-use crate::history::HistoryBuffers;
-use crate::{Codecs, Coding, ExpandError, Method};
+use crate::history::cache::{CacheCoded, CacheReceiver, CacheSender};
+use crate::history::{HistoryBuffers, HistoryError};
+use crate::{Codec, Codecs, Coding, ExpandError, Method};
 
 /// Makes blocks and expands them, each by itself.
 ///
@@ -36,6 +37,9 @@ pub enum BlockError {
     /// What was coded before.
     #[error(transparent)]
     Headers(#[from] headers::HeadersError),
+    /// What was said by copies from a byte cache.
+    #[error(transparent)]
+    History(#[from] HistoryError),
 }
 
 impl BlockError {
@@ -52,6 +56,7 @@ impl BlockError {
             self,
             BlockError::Codec(ExpandError::TooLong { .. })
                 | BlockError::Headers(headers::HeadersError::TooLong { .. })
+                | BlockError::History(HistoryError::TooLong { .. })
         )
     }
 }
@@ -84,6 +89,99 @@ impl Blocks {
         history.kept.clear();
         history.kept.extend_from_slice(payloads);
         Some(made)
+    }
+
+    /// Says the payloads of `packets` by copies from a byte cache: what is in `staged` then is compressed with
+    /// [`Blocks::make_staged`]. Whether headers are coded in it, and what the copies are; `kept` gets the payloads.
+    pub fn stage(
+        &mut self,
+        headers: bool,
+        packets: &[u8],
+        cache: &mut CacheSender,
+        staged: &mut Vec<u8>,
+        kept: &mut Vec<u8>,
+    ) -> (bool, CacheCoded) {
+        if self.between.len() < packets.len() {
+            self.between.resize(packets.len(), 0);
+        }
+        let coded = if headers { self.headers.encode(packets, &mut self.between) } else { None };
+        let input = coded.and_then(|len| self.between.get(..len)).unwrap_or(packets);
+        let payloads = payloads(Coding { headers: coded.is_some(), codec: Codec::None }, input);
+        let (head, _) = input.split_at(input.len() - payloads.len());
+        staged.clear();
+        staged.extend_from_slice(head);
+        kept.clear();
+        kept.extend_from_slice(payloads);
+        (coded.is_some(), cache.say(payloads, staged))
+    }
+
+    /// Compresses what [`Blocks::stage`] made behind `prefix` into the front of `output`; as it is where that gains nothing. `None` when
+    /// that does not fit.
+    pub fn make_staged(
+        &mut self,
+        method: Method,
+        (headers, staged): (bool, &[u8]),
+        prefix: &[u8],
+        output: &mut [u8],
+    ) -> Option<Made> {
+        let made = |codec, len| Made { coding: Coding { headers, codec }, len, coded: staged.len() };
+        if method.codec != Codec::None {
+            let room = output.len().min(staged.len().saturating_sub(1));
+            let len = self.codecs.compress_behind(method, prefix, staged, output.get_mut(..room)?);
+            if let Some(len) = len {
+                return Some(made(method.codec, len));
+            }
+        }
+        output.get_mut(..staged.len())?.copy_from_slice(staged);
+        Some(made(Codec::None, staged.len()))
+    }
+
+    /// Undoes [`Blocks::make_staged`], into the front of `output`.
+    ///
+    /// # Errors
+    /// As of [`Blocks::expand`].
+    pub fn expand_staged(
+        &mut self,
+        codec: Codec,
+        block: &[u8],
+        output: &mut [u8],
+        prefix: &[u8],
+    ) -> Result<usize, BlockError> {
+        Ok(self.codecs.expand_behind(codec, prefix, block, output)?)
+    }
+
+    /// Makes the packets again of which `staged` was made, into the front of `output`, whose length is the cap; `kept` gets their
+    /// payloads.
+    ///
+    /// # Errors
+    /// As of [`Blocks::expand`], and where the cache does not hold what is copied.
+    pub fn unstage(
+        &mut self,
+        (headers, most): (bool, usize),
+        staged: &[u8],
+        cache: &CacheReceiver,
+        kept: &mut Vec<u8>,
+        output: &mut [u8],
+    ) -> Result<usize, BlockError> {
+        kept.clear();
+        let coded = payloads(Coding { headers, codec: Codec::None }, staged);
+        if headers {
+            let cap = output.len();
+            let (head, _) = staged.split_at(staged.len() - coded.len());
+            if self.between.len() < cap {
+                self.between.resize(cap, 0);
+            }
+            let too_long = headers::HeadersError::TooLong { cap };
+            self.between.get_mut(..head.len()).ok_or(too_long)?.copy_from_slice(head);
+            let room = self.between.get_mut(head.len()..cap).unwrap_or_default();
+            let len = cache.decode(coded, room)?;
+            let between = self.between.get(..head.len() + len).unwrap_or_default();
+            kept.extend_from_slice(between.get(head.len()..).unwrap_or_default());
+            return Ok(self.headers.expand_at_most(most, between, output)?);
+        }
+        let len = cache.decode(coded, output)?;
+        kept.extend_from_slice(output.get(..len).unwrap_or_default());
+        Ok(len)
     }
 
     /// Makes a block behind `prefix`, and gives the payloads of its packets.
@@ -177,8 +275,9 @@ fn payloads(coding: Coding, input: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Codec;
     use crate::headers::PACKETS_MAX;
+    use crate::history::cache::CacheCapacity;
+    use strait_clock::Time;
 
     /// Datagrams that count upwards, with payloads that shrink.
     fn packets(count: u8) -> Vec<u8> {
@@ -216,6 +315,43 @@ mod tests {
         let len = blocks.headers.encode(&packets, &mut output).unwrap();
         assert_eq!(blocks.expand(Coding::HEADERS, PACKETS_MAX, &output[..len], &mut back), Ok(packets.len()));
         assert_eq!(back, packets);
+    }
+
+    #[test]
+    fn staged_packets_round_trip_and_are_copies_the_second_time() {
+        let capacity = CacheCapacity::new(CacheCapacity::MIN).unwrap();
+        let (mut sender, mut receiver) = (CacheSender::new(capacity), CacheReceiver::new(capacity));
+        let (mut blocks, packets) = (Blocks::new(), packets(20));
+        let (mut staged, mut kept, mut expanded) = (Vec::new(), Vec::new(), vec![0; 2_000]);
+        let (mut output, mut back) = (vec![0; 2_000], vec![0; packets.len()]);
+        for (headers, method) in
+            [(true, Method::ZSTD), (true, Method::NONE), (false, Method::ZSTD), (false, Method::NONE)]
+        {
+            sender.clear();
+            let mut lens = Vec::new();
+            for _ in 0..2 {
+                let (coded, _) = blocks.stage(headers, &packets, &mut sender, &mut staged, &mut kept);
+                let position = sender.keep(&kept, Time::ZERO).unwrap();
+                let made = blocks.make_staged(method, (coded, &staged), &[], &mut output).unwrap();
+                lens.push(staged.len());
+                let len =
+                    blocks.expand_staged(made.coding.codec, &output[..made.len], &mut expanded, &[]).unwrap();
+                let mut payloads = Vec::new();
+                let len = blocks.unstage(
+                    (made.coding.headers, PACKETS_MAX),
+                    &expanded[..len],
+                    &receiver,
+                    &mut payloads,
+                    &mut back,
+                );
+                assert_eq!((len, &back, &payloads), (Ok(packets.len()), &packets, &kept));
+                let broken = blocks.unstage((coded, 1), &[0xff], &receiver, &mut payloads, &mut back);
+                assert!(broken.is_err());
+                assert_eq!(receiver.keep(position, &kept), Ok(()));
+                sender.acknowledged(position);
+            }
+            assert!(lens[1] < lens[0] / 4, "{lens:?}");
+        }
     }
 
     #[test]

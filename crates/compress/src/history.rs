@@ -16,11 +16,13 @@ mod payload;
 mod receipts;
 mod receiver;
 mod sender;
+mod sent;
 
 pub use bulk::{BlockPlan, BulkReceiver, BulkSender, HistoryBuffers, PREFIX_MAX, StreamKey};
 pub use receipts::ReceiptQueue;
 pub use receiver::{LoneDecoded, LoneReceiver};
 pub use sender::{LoneCoded, LoneSender, LoneTerms};
+pub use sent::SentNumbers;
 
 /// Longest payload that is kept: that of the largest packet of an Ethernet link with IPv4 and TCP.
 pub const PAYLOAD_MAX: usize = 1_460;

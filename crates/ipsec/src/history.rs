@@ -1,5 +1,7 @@
 //! History: what both ends of an association agreed on for packets that are coded against earlier ones.
 
+use crate::CacheList;
+
 /// What the receiver of an association keeps of earlier packets, and of whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HistoryTerms {
@@ -8,11 +10,13 @@ pub struct HistoryTerms {
     /// A random number of the other end's process. With another number, it has forgotten everything: a receiver that got nothing, and a
     /// sender that numbers what it sends from the beginning.
     pub epoch: u32,
+    /// Byte caches of trust domains.
+    pub caches: CacheList,
 }
 
 impl HistoryTerms {
     /// Nothing is kept.
-    pub const NONE: HistoryTerms = HistoryTerms { contexts: 0, epoch: 0 };
+    pub const NONE: HistoryTerms = HistoryTerms { contexts: 0, epoch: 0, caches: CacheList::NONE };
     /// Most streams of blocks, whatever the contexts.
     pub const STREAMS_MAX: u8 = 32;
     /// Contexts that a node offers: a hub of 40 sites with six flows of telemetry each. A context takes 23 KiB at most.

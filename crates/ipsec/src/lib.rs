@@ -12,6 +12,7 @@
 
 mod ah;
 mod block;
+mod caches;
 mod counters;
 mod dropped;
 mod endpoint;
@@ -47,6 +48,7 @@ mod source;
 mod stream_link;
 pub mod wrap;
 
+pub use caches::{CacheList, DomainCache, DomainTag};
 pub use counters::{
     CarrierCounters, CarrierState, CodecCounters, Counter, Counters, HistoryCounters, PeerCounters,
     QueueCounters, QueueDelay, RepairCounters, RuleCounters, Tally,

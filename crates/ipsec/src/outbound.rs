@@ -17,6 +17,7 @@ mod acks;
 mod association;
 mod backlog;
 mod bulk_flows;
+mod cache;
 mod compressor;
 mod context;
 mod departure;
@@ -406,6 +407,8 @@ impl TxStages {
         }
         (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
         waiting.group.history = rule.history;
+        let cache = rule.cache.map(|cache| cache.domain);
+        waiting.group.cache = cache.filter(|domain| link.has_cache(*domain));
         let allowed = rule.allowed.towards(link.association.only());
         let policy = rule.policy;
         if policy.may_pause() && pauses.pass(rule.domain, packet.count() as u64) {

@@ -9,7 +9,7 @@ use strait_compress::history::HistoryScope;
 use strait_wire::Protocol;
 use strait_wire::flow::Flow;
 
-use crate::{LeakPolicy, RuleCounters};
+use crate::{DomainCache, LeakPolicy, RuleCounters};
 
 /// A trust domain: blocks never mix two of them. Numbered by the order of first mention in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,6 +37,8 @@ pub struct Rule {
     pub policy: LeakPolicy,
     /// What shares the history of packets that leave alone; nothing where each is to stand by itself.
     pub history: Option<HistoryScope>,
+    /// The byte cache of its trust domain, if it has one.
+    pub cache: Option<DomainCache>,
 }
 
 impl Rule {

@@ -239,6 +239,7 @@ pub(crate) fn sa_spec(payloads: Payloads) -> SaSpec {
 /// A rule for one destination port.
 pub(crate) fn rule(port: u16, domain: u16, method: Method) -> Rule {
     Rule {
+        cache: None,
         history: Some(crate::HistoryScope::Flow),
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),

@@ -59,7 +59,10 @@ impl PairAgreement {
         let history = match contexts {
             _ if standard => HistoryTerms::NONE,
             0 => HistoryTerms::NONE,
-            contexts => HistoryTerms { contexts, ..theirs.history },
+            contexts => {
+                let caches = mine.history.caches.common(&theirs.history.caches);
+                HistoryTerms { contexts, caches, ..theirs.history }
+            }
         };
         Some(PairAgreement {
             suite,

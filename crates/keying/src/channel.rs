@@ -48,7 +48,7 @@ pub(crate) enum Signal {
     /// The other end proved its key; of an initiator, it has not judged ours yet (RFC 8446 section 4.4).
     Connected,
     /// A message, and its bytes as they came, length included.
-    Message(Message, Vec<u8>),
+    Message(Box<Message>, Vec<u8>),
     /// Bytes that are no message.
     Malformed(MessageError),
     /// All that was sent has arrived.

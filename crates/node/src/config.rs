@@ -278,7 +278,27 @@ impl Config {
             let path = path.display();
             format!("every user can change {path} (mode {mode:03o}); run `chmod go-w {path}`")
         });
-        [keys, open, writable].into_iter().flatten().collect()
+        let caches = self.caches().map(|(domain, capacity)| {
+            format!(
+                "all flows of the domain \"{domain}\" can be guessed from each other: it has a byte cache, which takes up to {} MiB for \
+                 each peer and direction",
+                capacity >> 20
+            )
+        });
+        [keys, open, writable].into_iter().flatten().chain(caches).collect()
+    }
+
+    /// The trust domains that have a byte cache, and how many bytes it holds.
+    fn caches(&self) -> impl Iterator<Item = (&str, u64)> {
+        let mut known = Vec::new();
+        self.rules.rules().iter().filter_map(move |rule| {
+            let capacity = rule.cache?.capacity.bytes();
+            if known.contains(&rule.domain) {
+                return None;
+            }
+            known.push(rule.domain);
+            Some((self.domains.get(usize::from(rule.domain.0))?.as_str(), capacity))
+        })
     }
 }
 

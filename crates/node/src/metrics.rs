@@ -472,7 +472,7 @@ fn carriers(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 10] = [
+    let known: [(&str, &str, &str, OfPeer); 15] = [
         ("peer_history_packets_sent_total", "counter", "Packets sent coded against earlier ones.", |peer| {
             Some(number(peer.history.as_ref()?.coded_packets))
         }),
@@ -505,6 +505,21 @@ fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
         ),
         ("peer_history_blocks_received_total", "counter", "Blocks received behind earlier ones.", |peer| {
             Some(number(peer.history.as_ref()?.received_blocks))
+        }),
+        ("peer_history_copies_sent_total", "counter", "Blocks sent with copies from a byte cache.", |peer| {
+            Some(number(peer.history.as_ref()?.sent_copies))
+        }),
+        ("peer_history_copied_bytes_total", "counter", "Bytes of payloads that were copied so.", |peer| {
+            Some(number(peer.history.as_ref()?.copied_bytes))
+        }),
+        ("peer_history_copies_received_total", "counter", "Blocks received with such copies.", |peer| {
+            Some(number(peer.history.as_ref()?.received_copies))
+        }),
+        ("peer_history_held_there_bytes", "gauge", "Bytes in byte caches at the peer.", |peer| {
+            Some(number(peer.history.as_ref()?.held_bytes_there))
+        }),
+        ("peer_history_held_here_bytes", "gauge", "Bytes in byte caches for the peer.", |peer| {
+            Some(number(peer.history.as_ref()?.held_bytes_here))
         }),
         ("peer_history_receipts_sent_total", "counter", "Datagrams sent with receipts alone.", |peer| {
             Some(number(peer.history.as_ref()?.receipts_sent))

@@ -187,6 +187,7 @@ fn talk(filler: Filler, count: usize, len: usize) -> Vec<(Vec<u8>, vnet::Header)
 fn compressing(method: &str) -> Vec<Rule> {
     vec![Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),
         protocol: None,

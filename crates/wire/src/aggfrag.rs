@@ -55,7 +55,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
     payload.first().map(|first| match *first {
         0 => Subtype::Plain,
         1 => Subtype::Congestion,
-        block::SUBTYPE | block::WITH_HISTORY => Subtype::Block,
+        block::SUBTYPE | block::WITH_HISTORY | block::WITH_CACHE => Subtype::Block,
         probe::SUBTYPE => Subtype::Probe,
         condition::SUBTYPE => Subtype::Condition,
         missing::SUBTYPE => Subtype::Missing,

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! Of a block with history, the parts have the sub-type [`WITH_HISTORY`] instead, and its bytes begin with what it says of that
-//! ([`crate::history::BlockHistory`]).
+//! ([`crate::history::BlockHistory`]). Of a block that copies from a byte cache, they have the sub-type [`WITH_CACHE`]
+//! ([`crate::history::BlockCache`]).
 //!
 //! With [`PADDED`] in the codec byte, the bytes of the whole block end with padding, which the receiver takes off before it expands
 //! the block: zeros, and in the last two bytes how many bytes the padding has, these two among them.
@@ -16,6 +17,8 @@ use crate::{Malformed, field, ip};
 pub const SUBTYPE: u8 = 0xf0;
 /// The same of a block that says something of history.
 pub const WITH_HISTORY: u8 = 0xe9;
+/// The same of a block whose payloads are copies from a byte cache.
+pub const WITH_CACHE: u8 = 0xeb;
 /// The header of a part.
 pub const HEADER_LEN: usize = 6;
 /// The bit of the codec byte that says that the block is padded.
@@ -26,14 +29,25 @@ pub const PROMPT: u8 = 0x20;
 /// The least padding of a padded block: its own length.
 pub const PADDING_MIN: usize = 2;
 
+/// What a block says of earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BlockKind {
+    /// Nothing: it stands alone.
+    Alone,
+    /// Which it is compressed behind.
+    History,
+    /// Where in a byte cache its payloads are, and which blocks it is compressed behind.
+    Cache,
+}
+
 /// Which part of which block follows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Header {
     /// How the block was made: with what it was compressed, and, by the highest bit, whether the headers of its packets
     /// were coded first; the numbers are those of the compression crate. [`PADDED`] and [`PROMPT`] are other bits of it.
     pub codec: u8,
-    /// Whether the block says something of history.
-    pub history: bool,
+    /// What the block says of earlier ones.
+    pub kind: BlockKind,
     /// Names the block among those in flight.
     pub id: u16,
     /// The number of this part, from 0, below `parts`.
@@ -50,14 +64,16 @@ impl Header {
     pub fn parse(bytes: &[u8]) -> Result<(Header, &[u8]), Malformed> {
         let (&[subtype, codec, a, b, part, parts], rest) =
             field::split_header::<HEADER_LEN>("block header", bytes)?;
-        if ![SUBTYPE, WITH_HISTORY].contains(&subtype) {
-            return Err(Malformed::new("block sub-type", bytes));
-        }
-        let history = subtype == WITH_HISTORY;
+        let kind = match subtype {
+            SUBTYPE => BlockKind::Alone,
+            WITH_HISTORY => BlockKind::History,
+            WITH_CACHE => BlockKind::Cache,
+            _ => return Err(Malformed::new("block sub-type", bytes)),
+        };
         if part >= parts {
             return Err(Malformed::new("block part", bytes));
         }
-        Ok((Header { codec, history, id: u16::from_be_bytes([a, b]), part, parts }, rest))
+        Ok((Header { codec, kind, id: u16::from_be_bytes([a, b]), part, parts }, rest))
     }
 
     /// Writes the header at the start of `buf`.
@@ -65,8 +81,12 @@ impl Header {
     /// # Errors
     /// [`Malformed`] when `buf` is shorter than 6 bytes or `part` is not below `parts`.
     pub fn emit(self, buf: &mut [u8]) -> Result<(), Malformed> {
-        let Header { codec, history, id, part, parts } = self;
-        let subtype = if history { WITH_HISTORY } else { SUBTYPE };
+        let Header { codec, kind, id, part, parts } = self;
+        let subtype = match kind {
+            BlockKind::Alone => SUBTYPE,
+            BlockKind::History => WITH_HISTORY,
+            BlockKind::Cache => WITH_CACHE,
+        };
         if part >= parts {
             return Err(Malformed::new("block part", buf));
         }
@@ -148,7 +168,7 @@ mod tests {
     #[test]
     fn emit() {
         let mut buf = [0xff; 7];
-        Header { codec: 3, history: false, id: 0x0102, part: 0, parts: 4 }.emit(&mut buf).unwrap();
+        Header { codec: 3, kind: BlockKind::Alone, id: 0x0102, part: 0, parts: 4 }.emit(&mut buf).unwrap();
         assert_eq!(buf, [0xf0, 3, 1, 2, 0, 4, 0xff]);
     }
 
@@ -163,7 +183,7 @@ mod tests {
             (255, 255, false),
             (255, 0, false),
         ] {
-            let header = Header { codec: 0, history: false, id: 0, part, parts };
+            let header = Header { codec: 0, kind: BlockKind::Alone, id: 0, part, parts };
             assert_eq!(header.emit(&mut [0; HEADER_LEN]).is_ok(), ok, "emit {part} of {parts}");
             let bytes = [0xf0, 0, 0, 0, part, parts];
             assert_eq!(Header::parse(&bytes).is_ok(), ok, "parse {part} of {parts}");
@@ -173,7 +193,7 @@ mod tests {
 
     #[test]
     fn truncation() {
-        let header = Header { codec: 1, history: false, id: 2, part: 0, parts: 1 };
+        let header = Header { codec: 1, kind: BlockKind::Alone, id: 2, part: 0, parts: 1 };
         let mut bytes = [0; HEADER_LEN];
         header.emit(&mut bytes).unwrap();
         for len in 0..HEADER_LEN {
@@ -235,8 +255,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(codec: u8, history: bool, id: u16, parts in 1u8.., part: u8, rest in vec(any::<u8>(), 0..9)) {
-            let header = Header { codec, history, id, part: part % parts, parts };
+        fn round_trip(codec: u8, kind in 0..3_usize, id: u16, parts in 1u8.., part: u8, rest in vec(any::<u8>(), 0..9)) {
+            let kind = [BlockKind::Alone, BlockKind::History, BlockKind::Cache][kind];
+            let header = Header { codec, kind, id, part: part % parts, parts };
             let mut bytes = [&[0; HEADER_LEN][..], &rest].concat();
             header.emit(&mut bytes).unwrap();
             prop_assert_eq!(Header::parse(&bytes).unwrap(), (header, &rest[..]));

@@ -14,9 +14,11 @@
 //! *receipt* says that a unit was delivered and kept.
 
 mod block;
+mod cache;
 
 use crate::{Malformed, field};
 pub use block::{BlockHistory, BlockNumber};
+pub use cache::{BlockCache, CACHES_MAX};
 
 /// The private AGGFRAG sub-type of a lone unit, without its low bits.
 pub const LONE: u8 = 0xe0;
@@ -305,7 +307,8 @@ mod tests {
         }
         assert_eq!(subtype(&[0xe8]), Some(Subtype::Receipts));
         assert_eq!(subtype(&[0xea]), Some(Subtype::Receipts));
-        assert_eq!(subtype(&[0xeb]), Some(Subtype::Unknown(0xeb)));
+        assert_eq!(subtype(&[0xeb]), Some(Subtype::Block));
+        assert_eq!(subtype(&[0xec]), Some(Subtype::Unknown(0xec)));
     }
 
     proptest! {

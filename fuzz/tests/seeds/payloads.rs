@@ -123,7 +123,7 @@ pub fn datagram_seeds() -> Vec<Seed> {
         headed(&|buf| aggfrag::emit_plain(buf, offset).unwrap(), aggfrag::PLAIN_LEN, rest)
     };
     let part = |part, parts, codec, rest: &[u8]| {
-        let header = block::Header { codec, history: false, id: 7, part, parts };
+        let header = block::Header { codec, kind: block::BlockKind::Alone, id: 7, part, parts };
         headed(&|buf| header.emit(buf).unwrap(), block::HEADER_LEN, rest)
     };
     let (front, back) = packets.split_at(60);

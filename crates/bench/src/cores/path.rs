@@ -217,6 +217,7 @@ fn policies(address: std::net::Ipv4Addr) -> Arc<Policies> {
 fn everything(method: Method) -> Rule {
     Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: std::net::IpAddr::V4(FROM).into(),
         to: std::net::IpAddr::V4(TO).into(),
         protocol: None,

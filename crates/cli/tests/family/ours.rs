@@ -136,6 +136,7 @@ impl Ours {
 fn everything() -> RuleSet {
     let rule = |all: &str| Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: all.parse().unwrap(),
         to: all.parse().unwrap(),
         protocol: None,

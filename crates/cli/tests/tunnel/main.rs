@@ -10,6 +10,7 @@ mod behind_ip;
 mod block_history;
 mod broker;
 mod by_hand;
+mod byte_cache;
 mod capture;
 mod closed;
 mod compression;

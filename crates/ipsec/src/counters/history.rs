@@ -1,5 +1,7 @@
 //! Counters of history: of packets that leave alone, and of blocks.
 
+use std::sync::atomic::AtomicU64;
+
 use super::Tally;
 
 /// Lone units of one peer.
@@ -21,6 +23,16 @@ pub struct HistoryCounters {
     pub compared_behind: Tally,
     /// Blocks received that were compressed behind earlier ones.
     pub in_blocks: Tally,
+    /// Blocks sent whose payloads are partly copies from the byte cache of their domain.
+    pub out_copies: Tally,
+    /// Bytes of payloads that were copied so.
+    pub out_copied: Tally,
+    /// Blocks received with such copies.
+    pub in_copies: Tally,
+    /// Bytes that the peer is known to hold in byte caches.
+    pub out_held: AtomicU64,
+    /// Bytes held here in byte caches for the peer.
+    pub in_held: AtomicU64,
     /// Datagrams sent with nothing but receipts.
     pub receipts_out: Tally,
     /// Bytes on the wire that these took.

@@ -7,9 +7,9 @@ use strait_compress::history::HistoryBuffers;
 use strait_compress::{BlockError, Blocks, Calibration, Codec, Coding, Gauge, Ipcomp};
 use strait_model::{Bytes, Cost};
 use strait_scheduler::AlgorithmIndex;
-use strait_wire::history::BlockHistory;
 use strait_wire::{Esn, Protocol, Spi};
 
+use super::history::SaidOfBlock;
 use super::{Inlet, Origin};
 use crate::block::{BLOCK_MAX, PACKETS_MAX};
 use crate::pool::{Pool, PoolJob, PoolWork, Reorder};
@@ -65,8 +65,8 @@ pub struct ExpandUnit {
     /// What its datagrams pay for.
     pub(super) pays: u64,
     expanded: Box<[u8]>,
-    /// What it says of history, with the number of the datagram that made it whole.
-    pub(super) history: Option<(BlockHistory, Esn)>,
+    /// What it says of earlier ones.
+    pub(super) history: Option<SaidOfBlock>,
     pub(super) buffers: HistoryBuffers,
     done: Result<usize, BlockError>,
 }
@@ -109,7 +109,7 @@ impl PoolWork for ExpandUnit {
         let room = self.cap.min(self.expanded.len());
         let into = self.expanded.get_mut(..room)?;
         let (coding, most, input, blocks) = (self.coding, self.packets_max, &self.input, &mut tools.blocks);
-        let history = self.history.is_some().then_some(&mut self.buffers);
+        let history = self.history.map(|said| (said.cache.is_some(), &mut self.buffers));
         let (done, took) = tools.stopwatch.time(|| expand(blocks, (coding, most), input, into, history));
         self.done = done;
         took
@@ -161,6 +161,16 @@ impl ExpandUnit {
         Ok((self.coding.codec, len, &mut self.expanded))
     }
 
+    /// Whether the headers of its packets are coded, how many packets are wanted at most, and what its datagrams pay for.
+    pub(super) const fn how(&self) -> (bool, usize, u64) {
+        (self.coding.headers, self.packets_max, self.pays)
+    }
+
+    /// Most bytes that it may expand to.
+    pub(super) const fn cap(&self) -> usize {
+        self.cap
+    }
+
     /// How many drops it counts for if it is never delivered.
     pub(super) fn count(&self) -> u64 {
         self.payloads.len().max(1) as u64
@@ -177,8 +187,8 @@ pub(super) struct CompressedBlock<'a> {
     pub(super) packets_max: usize,
     /// What its datagrams pay for, in nanoseconds of work.
     pub(super) pays: u64,
-    /// What it says of history, with the number of the datagram that made it whole.
-    pub(super) history: Option<(BlockHistory, Esn)>,
+    /// What it says of earlier ones.
+    pub(super) history: Option<SaidOfBlock>,
 }
 
 /// Who expands: the calling thread, and workers beside it where there are any.
@@ -195,19 +205,21 @@ pub(super) struct BlockExpander {
 /// Where the calling thread expands at once.
 #[derive(Debug)]
 pub(super) struct ExpandScratch {
-    blocks: Blocks,
+    pub(super) blocks: Blocks,
     pub(super) ipcomp: Ipcomp,
     /// What was expanded last.
     pub(super) expanded: Box<[u8]>,
     /// What the next block is behind, and what of the last may be kept.
     pub(super) buffers: HistoryBuffers,
+    /// A block whose payloads are still copies.
+    pub(super) staged: Vec<u8>,
 }
 
 impl BlockExpander {
     pub(super) fn new(gauge: Gauge) -> BlockExpander {
         let expanded = vec![0; BLOCK_MAX].into_boxed_slice();
         let (blocks, ipcomp, buffers) = (Blocks::new(), Ipcomp::new(), HistoryBuffers::default());
-        let scratch = ExpandScratch { blocks, ipcomp, expanded, buffers };
+        let scratch = ExpandScratch { blocks, ipcomp, expanded, buffers, staged: Vec::new() };
         BlockExpander { pool: None, in_use: 0, gauge, scratch }
     }
 
@@ -238,7 +250,7 @@ impl BlockExpander {
         let CompressedBlock { coding, bytes, cap, packets_max, history, .. } = block;
         let ExpandScratch { blocks, expanded, buffers, .. } = &mut self.scratch;
         let into = expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
-        let history = history.map(|_| buffers);
+        let history = history.map(|said| (said.cache.is_some(), buffers));
         let expand = || expand(blocks, (coding, packets_max), bytes, into, history);
         let done = self.gauge.time(coding.codec, now, expand);
         done.map_err(|error| not_expanded(error, packets_max))
@@ -310,16 +322,18 @@ fn expand(
     (coding, most): (Coding, usize),
     bytes: &[u8],
     into: &mut [u8],
-    history: Option<&mut HistoryBuffers>,
+    history: Option<(bool, &mut HistoryBuffers)>,
 ) -> Result<usize, BlockError> {
     match history {
         None => blocks.expand(coding, most, bytes, into),
-        Some(buffers) => blocks.expand_behind(coding, most, bytes, into, buffers),
+        // Its packets are made when their turn has come.
+        Some((true, buffers)) => blocks.expand_staged(coding.codec, bytes, into, &buffers.prefix),
+        Some((false, buffers)) => blocks.expand_behind(coding, most, bytes, into, buffers),
     }
 }
 
 /// Why a block of which no more than `packets_max` packets were wanted is not delivered.
-fn not_expanded(error: BlockError, packets_max: usize) -> Reason {
+pub(super) fn not_expanded(error: BlockError, packets_max: usize) -> Reason {
     if error.is_too_many() { too_many(packets_max) } else { refused(error) }
 }
 

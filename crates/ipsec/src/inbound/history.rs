@@ -1,9 +1,15 @@
 //! Packets that came alone, coded against earlier ones of the peer.
 
+use std::sync::atomic::Ordering;
+
+use strait_compress::BlockError;
+use strait_compress::history::cache::{CachePosition, CacheReceiver};
 use strait_compress::history::{BulkReceiver, HistoryError, LoneDecoded, LoneReceiver, UnitNumber};
 use strait_wire::Esn;
-use strait_wire::history::{BlockHistory, LoneHead, Receipt, Receipts};
+use strait_wire::block::BlockKind;
+use strait_wire::history::{BlockCache, BlockHistory, CACHES_MAX, LoneHead, Receipt, Receipts};
 
+use super::expand::{ExpandScratch, not_expanded};
 use super::payload::{OpenedPayload, Unpacker};
 use super::{Inlet, Origin, work};
 use crate::orders::{HistoryOrder, SenderOrder};
@@ -14,6 +20,8 @@ use crate::{HistoryTerms, PeerId, Reason};
 pub(super) struct PeerHistory {
     receiver: Option<Box<LoneReceiver>>,
     blocks: Option<Box<BulkReceiver>>,
+    /// The byte caches of trust domains, by their places.
+    caches: [Option<Box<CacheReceiver>>; CACHES_MAX],
     /// What was agreed with the process that sends now, and with the one before it.
     terms: HistoryTerms,
     former: HistoryTerms,
@@ -30,6 +38,7 @@ impl PeerHistory {
         }
         if terms != self.terms {
             (self.receiver, self.blocks) = (None, None);
+            self.caches = Default::default();
             self.former = core::mem::replace(&mut self.terms, terms);
         }
         Ok(())
@@ -39,15 +48,57 @@ impl PeerHistory {
     pub(super) fn prefix(
         &mut self,
         terms: HistoryTerms,
-        said: &BlockHistory,
+        said: &SaidOfBlock,
         prefix: &mut Vec<u8>,
     ) -> Result<(), Reason> {
         if terms.contexts == 0 {
             return Err(Reason::UnknownPayload);
         }
         self.agree(terms)?;
+        prefix.clear();
+        if let Some(cache) = &said.cache {
+            let over = Reason::HistoryOverBudget;
+            let capacity = terms.caches.get(cache.cache).ok_or(over)?.capacity;
+            let place = self.caches.get_mut(usize::from(cache.cache)).ok_or(over)?;
+            place.get_or_insert_with(|| Box::new(CacheReceiver::new(capacity)));
+        }
+        let Some(said) = &said.history else { return Ok(()) };
         let blocks = self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams())));
         blocks.prefix(said, prefix).map_err(reason)
+    }
+
+    fn cache(&mut self, place: u8) -> Option<&mut CacheReceiver> {
+        self.caches.get_mut(usize::from(place))?.as_deref_mut()
+    }
+}
+
+/// What a block that came says of earlier ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SaidOfBlock {
+    /// Which it is compressed behind.
+    history: Option<BlockHistory>,
+    /// What it has from a byte cache, if it has anything.
+    pub(super) cache: Option<BlockCache>,
+    /// The number of the datagram that made it whole.
+    esn: Esn,
+}
+
+impl SaidOfBlock {
+    /// Reads what a block of this kind says of earlier ones, and gives what is behind that.
+    pub(super) fn parse(
+        kind: BlockKind,
+        esn: Esn,
+        bytes: &[u8],
+    ) -> Result<(Option<SaidOfBlock>, &[u8]), Reason> {
+        let of = |history, cache, rest| (Some(SaidOfBlock { history, cache, esn }), rest);
+        let said = match kind {
+            BlockKind::Alone => return Ok((None, bytes)),
+            BlockKind::History => BlockHistory::parse(bytes).map(|(said, rest)| of(Some(said), None, rest)),
+            BlockKind::Cache => {
+                BlockCache::parse(bytes).map(|(said, rest)| of(said.history, Some(said), rest))
+            }
+        };
+        said.map_err(|_| Reason::MalformedBlock)
     }
 }
 
@@ -99,16 +150,54 @@ impl<I: Inlet> Unpacker<'_, I> {
         result
     }
 
-    /// Keeps the payloads of a block that was delivered, if it says so; the datagram with this number made it whole.
-    pub(super) fn keep(&mut self, peer: PeerId, (said, esn): (BlockHistory, Esn), kept: &mut Vec<u8>) {
-        if said.behind.is_some() {
-            self.inbox.counters.history.in_blocks.add(1);
+    /// Makes the packets of an expanded block from what they copy from a byte cache, in the place of the `len` bytes that it expanded to;
+    /// says how many bytes they are. `kept` gets their payloads.
+    pub(super) fn unstage(
+        &mut self,
+        peer: PeerId,
+        (said, headers, most): (&SaidOfBlock, bool, usize),
+        (expanded, len): (&mut [u8], usize),
+        kept: &mut Vec<u8>,
+    ) -> Result<usize, Reason> {
+        let Some(said) = said.cache else { return Ok(len) };
+        let terms = self.inbox.history.terms;
+        let ExpandScratch { blocks, staged, .. } = &mut self.expander.scratch;
+        staged.clear();
+        staged.extend_from_slice(expanded.get(..len).unwrap_or_default());
+        let history = self.peers.get_mut(&peer).map(|memory| &mut memory.history);
+        let history = history.filter(|history| history.terms == terms);
+        let cache = history.and_then(|history| history.cache(said.cache)).ok_or(Reason::HistoryGone)?;
+        let len =
+            blocks.unstage((headers, most), staged, cache, kept, expanded).map_err(|error| match error {
+                BlockError::History(error) => reason(error),
+                error => not_expanded(error, most),
+            })?;
+        self.inbox.counters.history.in_copies.add(u64::from(staged.len() < kept.len()));
+        Ok(len)
+    }
+
+    /// Keeps the payloads of a block that was delivered, if it says so. A receipt goes back if all was kept that was to be.
+    pub(super) fn keep(&mut self, peer: PeerId, said: &SaidOfBlock, kept: &mut Vec<u8>) {
+        let counters = &self.inbox.counters.history;
+        if said.history.is_some_and(|said| said.behind.is_some()) {
+            counters.in_blocks.add(1);
         }
         let terms = self.inbox.history.terms;
         let history = self.peers.get_mut(&peer).map(|memory| &mut memory.history);
-        let blocks = history.filter(|it| it.terms == terms).and_then(|it| it.blocks.as_mut());
-        if blocks.is_some_and(|blocks| blocks.keep(&said, kept)) {
-            let receipt = Receipt::new(self.inbox.spi, esn.0);
+        let Some(history) = history.filter(|history| history.terms == terms) else { return };
+        let (mut asked, mut whole) = (false, true);
+        if let Some((place, position)) = said.cache.and_then(|said| Some((said.cache, said.keep?))) {
+            let cache = history.cache(place);
+            (asked, whole) = (true, cache.is_some_and(|it| it.keep(CachePosition(position), kept).is_ok()));
+            let held = history.caches.iter().flatten().map(|cache| cache.held_bytes()).sum();
+            counters.in_held.store(held, Ordering::Relaxed);
+        }
+        if let Some(said) = said.history.filter(|said| said.keep.is_some()) {
+            asked = true;
+            whole &= history.blocks.as_mut().is_some_and(|blocks| blocks.keep(&said, kept));
+        }
+        if asked && whole {
+            let receipt = Receipt::new(self.inbox.spi, said.esn.0);
             self.inlet.order(SenderOrder::History(peer, HistoryOrder::KeptBlock(receipt)));
         }
     }

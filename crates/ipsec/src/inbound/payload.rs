@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use strait_compress::{Codec, Coding, Ipcomp, IpcompAlgorithm};
 use strait_wire::aggfrag::{self, Subtype};
-use strait_wire::history::BlockHistory;
 use strait_wire::{Cpi, Esn, Protocol, block, ipcomp};
 
 use super::assembly::{BlockMemory, PartArrival, WholeBlock};
@@ -13,6 +12,7 @@ use super::associations::{Inbox, PeerMemory};
 use super::expand::{
     BlockExpander, CompressedBlock, ExpandJob, ExpandScratch, ExpandUnit, UnitOrigin, WaitingPayload, refused,
 };
+use super::history::SaidOfBlock;
 use super::host::HostWriter;
 use super::work::{self, WorkingTime};
 use super::{Inlet, Origin};
@@ -132,16 +132,14 @@ impl<I: Inlet> Unpacker<'_, I> {
             bytes = block::without_padding(bytes).map_err(|_| Reason::MalformedBlock)?;
         }
         let packets_max = self.working.packets_max(pays, self.peers.len());
-        let mut history = None;
-        if header.history {
-            let (said, rest) = BlockHistory::parse(bytes).map_err(|_| Reason::MalformedBlock)?;
+        let (history, bytes) = SaidOfBlock::parse(header.kind, opened.esn, bytes)?;
+        if let Some(said) = &history {
             let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
             memory.history.prefix(
                 self.inbox.history.terms,
-                &said,
+                said,
                 &mut self.expander.scratch.buffers.prefix,
             )?;
-            (bytes, history) = (rest, Some((said, opened.esn)));
         }
         let block = CompressedBlock { coding, bytes, cap, packets_max, pays, history };
         if self.expander.has_workers() {
@@ -151,15 +149,34 @@ impl<I: Inlet> Unpacker<'_, I> {
         }
         let len = self.expander.expand(block, origin.now)?;
         count_expanded(self.counters, coding.codec);
-        let expanded = &mut self.expander.scratch.expanded;
+        let scratch = &mut self.expander.scratch;
+        let (mut room, mut kept) =
+            (core::mem::take(&mut scratch.expanded), core::mem::take(&mut scratch.buffers.kept));
+        let how = (coding.headers, packets_max, pays);
+        let delivered = self.deliver_block(origin, (history, how), (&mut room, cap, len), &mut kept);
+        let scratch = &mut self.expander.scratch;
+        (scratch.expanded, scratch.buffers.kept) = (room, kept);
+        delivered
+    }
+
+    /// Delivers the packets of a block that expanded to `len` bytes, at most `cap`, and keeps what it says is to be kept.
+    fn deliver_block(
+        &mut self,
+        origin: Origin,
+        (said, (headers, most, pays)): (Option<SaidOfBlock>, (bool, usize, u64)),
+        (expanded, cap, mut len): (&mut [u8], usize, usize),
+        kept: &mut Vec<u8>,
+    ) -> Result<(), Reason> {
+        if let Some(said) = said.as_ref().filter(|said| said.cache.is_some()) {
+            let room = expanded.get_mut(..cap).ok_or(Reason::BlockTooLong)?;
+            len = self.unstage(origin.peer, (said, headers, most), (room, len), kept)?;
+        }
         let packets = expanded.get(..len).unwrap_or_default();
         let cost = work::cost_of_block(packets)?;
         self.working.limit((cost, pays), origin.peer, self.peers)?;
         let delivered = self.host.packets(origin, &self.inbox.counters, expanded, len, self.inlet);
-        if let Some(history) = history {
-            let mut kept = core::mem::take(&mut self.expander.scratch.buffers.kept);
-            self.keep(origin.peer, history, &mut kept);
-            self.expander.scratch.buffers.kept = kept;
+        if let Some(said) = said {
+            self.keep(origin.peer, &said, kept);
         }
         delivered
     }
@@ -179,17 +196,13 @@ impl<I: Inlet> Unpacker<'_, I> {
     /// The packets of a block that an engine has expanded.
     fn expanded(&mut self, origin: Origin, job: &mut ExpandJob) -> Result<(), Reason> {
         let took = job.took;
-        let pays = job.work.pays;
+        let (said, how, cap) = (job.work.history.take(), job.work.how(), job.work.cap());
+        let mut kept = core::mem::take(&mut job.work.buffers.kept);
         let (codec, len, bytes) = job.work.expanded()?;
         self.expander.gauge.learn(codec, len, took, origin.now);
         count_expanded(self.counters, codec);
-        let packets = bytes.get(..len).unwrap_or_default();
-        let cost = work::cost_of_block(packets)?;
-        self.working.limit((cost, pays), origin.peer, self.peers)?;
-        let delivered = self.host.packets(origin, &self.inbox.counters, bytes, len, self.inlet);
-        if let Some(history) = job.work.history.take() {
-            self.keep(origin.peer, history, &mut job.work.buffers.kept);
-        }
+        let delivered = self.deliver_block(origin, (said, how), (bytes, cap, len), &mut kept);
+        job.work.buffers.kept = kept;
         delivered
     }
 

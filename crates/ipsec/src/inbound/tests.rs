@@ -44,7 +44,7 @@ fn bundle(offset: u16, parts: &[&[u8]]) -> Vec<u8> {
 
 fn block(codec: u8, id: u16, part: u8, parts: u8, bytes: &[u8]) -> Vec<u8> {
     let mut payload = vec![0; block::HEADER_LEN];
-    block::Header { codec, history: false, id, part, parts }.emit(&mut payload).unwrap();
+    block::Header { codec, kind: block::BlockKind::Alone, id, part, parts }.emit(&mut payload).unwrap();
     payload.extend(bytes);
     payload
 }

@@ -300,6 +300,14 @@ impl Association {
         len.saturating_sub(block::HEADER_LEN * len.div_ceil(self.part_room()))
     }
 
+    /// How small `len` bytes of packets have to be as a block that copies from a cache, compressed or not.
+    pub(crate) fn cached_below(&self, len: usize) -> usize {
+        if !self.takes_blocks() {
+            return 0;
+        }
+        len.saturating_sub(block::HEADER_LEN * len.div_ceil(self.part_room()))
+    }
+
     /// The number of the next block.
     pub(crate) const fn next_block(&mut self) -> u16 {
         self.block_id = self.block_id.wrapping_add(1);

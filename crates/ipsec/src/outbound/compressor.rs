@@ -161,17 +161,27 @@ impl Compressor {
         let (headers, room) = (association.takes_headers(), association.part_room());
         let padding = group.policy.padding;
         let may = association.pads(padding) && plain.len() >= padding.least();
-        let below = if may { association.block_below(method, plain.len()) } else { 0 };
+        let mut below = if may { association.block_below(method, plain.len()) } else { 0 };
+        let cached_below = association.cached_below(plain.len());
         let predicted = plain.predicted() as u64;
         self.planned = self.planned.wrapping_add(1);
         let compare = self.planned.is_multiple_of(COMPARE_EVERY);
         let mut job = self.pool.idle_or_surplus();
+        let blocks = &mut self.pool.tools.blocks;
+        let caches = tx.link.history.as_deref_mut().map(|history| &mut history.caches);
+        let cached = caches
+            .filter(|_| cached_below > 0)
+            .and_then(|caches| caches.stage(blocks, (group, headers, plain.bytes()), &mut job.work, tx.now));
+        if cached.is_some() {
+            below = cached_below;
+        }
         let plan = if below > 0 {
             plan(tx.link.history.as_deref_mut(), &mut job.work, group, method, tx.now)
         } else {
             None
         };
         job.work.take(plain, Task { to, group: *group, method, headers, below, room, plan, compare });
+        job.work.cached = cached;
         let under_way = &mut tx.link.backlog.under_way;
         let at_once = tx.promoted || !job.work.has_work() && under_way.is_empty();
         if !self.pool.has_workers() || at_once {
@@ -226,7 +236,18 @@ impl Compressor {
             job.work.give_up();
             return;
         }
-        let CompressUnit { plain, .. } = &job.work;
+        let CompressUnit { plain, cached, .. } = &job.work;
+        if let Some(cached) = cached
+            && (cached.copied > 0 || outcome.method.codec == Codec::None)
+        {
+            // What is left of copies says nothing of the flow's data.
+            if let Some(rule) = self.rules.counters(first_rule(&plain.flows())) {
+                rule.note_sizes(job.work.sizes());
+                rule.before.add(plain.len() as u64);
+                rule.after.add(job.work.block_len() as u64);
+            }
+            return;
+        }
         let (flows, packets, padded) = (plain.flows(), plain.packets(), job.work.block_len());
         let tried = TrialResult { to, allowed, packets, outcome, padded, sizes: job.work.sizes() };
         self.learn(&tried, &flows, now);

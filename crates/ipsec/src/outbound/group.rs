@@ -3,7 +3,7 @@
 use strait_compress::Allowed;
 use strait_compress::history::HistoryScope;
 
-use crate::{Domain, LeakPolicy};
+use crate::{Domain, DomainTag, LeakPolicy};
 
 /// Packets may share a block or bundle only if all of this is equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub(crate) struct Group {
     pub(crate) policy: LeakPolicy,
     /// What shares history, if anything does.
     pub(crate) history: Option<HistoryScope>,
+    /// The byte cache that its payloads may be copied from, by its domain.
+    pub(crate) cache: Option<DomainTag>,
     /// The keyed hash of the one flow of the group, once a packet waits; 0 where flows share blocks.
     pub(crate) flow: u64,
     pub(crate) dscp: u8,
@@ -29,14 +31,14 @@ impl Group {
     pub(super) const fn plain(dscp: u8, edition: u32) -> Group {
         let (allowed, policy) = (Allowed::Nothing, LeakPolicy::NONE);
         let history = Some(HistoryScope::Flow);
-        Group { domain: None, allowed, policy, history, flow: 0, dscp, edition, stream: false }
+        Group { domain: None, allowed, policy, history, cache: None, flow: 0, dscp, edition, stream: false }
     }
 
     /// Datagrams of streams.
     pub(super) const STREAM: Group = Group { stream: true, ..Group::plain(0, 0) };
 
     pub(crate) fn compresses(&self) -> bool {
-        self.allowed.something()
+        self.allowed.something() || self.cache.is_some()
     }
 
     /// Whether units of both shrink alike: the class of service says nothing of what is in a packet.

@@ -6,6 +6,7 @@ use strait_scheduler::Budget;
 use strait_wire::history::{Receipt, Receipts};
 
 use super::bulk_flows::BulkFlows;
+use super::cache::LinkCaches;
 use super::group::Group;
 use crate::{HistoryTerms, OutboundSa, Padding};
 
@@ -25,6 +26,8 @@ pub(crate) struct LinkHistory {
     pub(super) bulk: BulkSender,
     /// Which flows get blocks of their own.
     pub(super) flows: BulkFlows,
+    /// Byte caches of trust domains.
+    pub(super) caches: LinkCaches,
     /// What is owed for packets from the peer.
     pub(super) owed: ReceiptQueue,
     /// What is owed for blocks.
@@ -45,6 +48,7 @@ impl LinkHistory {
             sender: LoneSender::new(terms.contexts),
             bulk: BulkSender::new(terms.streams()),
             flows: BulkFlows::default(),
+            caches: LinkCaches::new(terms.caches),
             owed: ReceiptQueue::default(),
             owed_blocks: ReceiptQueue::for_blocks(),
             association: 0,
@@ -66,10 +70,12 @@ impl LinkHistory {
         if history.terms == terms {
             history.sender.new_association();
             history.bulk.new_association();
+            history.caches.new_association();
         } else {
             history.terms = terms;
             history.sender.clear(terms.contexts);
             history.bulk.clear(terms.streams());
+            history.caches.clear(terms.caches);
             history.owed.clear();
             history.owed_blocks.clear();
         }
@@ -103,6 +109,7 @@ impl LinkHistory {
         let newest = self.newest(sa);
         for receipt in receipts.as_slice() {
             self.bulk.acknowledged(*receipt, newest);
+            self.caches.acknowledged(*receipt, newest);
         }
     }
 
@@ -115,7 +122,7 @@ impl LinkHistory {
 /// less.
 pub(super) fn stream_of(group: &Group) -> Option<StreamKey> {
     let plain = group.policy.padding == Padding::None && !group.policy.pause;
-    if group.flow == 0 || group.history.is_none() || !group.compresses() || !plain {
+    if group.flow == 0 || group.history.is_none() || !group.allowed.something() || !plain {
         return None;
     }
     Some(StreamKey { flow: group.flow, domain: group.domain?.0, edition: group.edition })

@@ -6,8 +6,10 @@ use strait_compress::history::{BlockPlan, HistoryBuffers};
 use strait_compress::{Blocks, Codec, Ipcomp, IpcompAlgorithm, Made, Method, Outcome};
 use strait_scheduler as scheduler;
 use strait_wire::block;
+use strait_wire::block::BlockKind;
 use strait_wire::history::BlockHistory;
 
+use super::cache::CachedUnit;
 use super::group::Group;
 use super::plain::Plain;
 use crate::block::BLOCK_MAX;
@@ -55,6 +57,10 @@ pub struct CompressUnit {
     /// What they are compressed behind, and what others may be.
     pub(super) history: HistoryBuffers,
     pub(super) task: Task,
+    /// The packets with their payloads said by copies, where `cached` says so.
+    pub(super) staged: Vec<u8>,
+    /// What they have from a byte cache.
+    pub(super) cached: Option<CachedUnit>,
     /// How the compressing went; nothing where there was nothing to compress.
     pub(super) outcome: Option<Outcome>,
     /// The block that they became, if they did.
@@ -103,12 +109,13 @@ impl CompressUnit {
     /// Other work from now on, with the packets that are here.
     pub(super) const fn assign(&mut self, task: Task) {
         (self.task, self.outcome, self.made, self.padded) = (task, None, None, 0);
+        self.cached = None;
         self.compared = None;
     }
 
     /// Whether there is anything to compress.
     pub(super) fn has_work(&self) -> bool {
-        self.task.below > 0 && self.task.method.codec != Codec::None
+        self.task.below > 0 && (self.task.method.codec != Codec::None || self.cached.is_some())
     }
 
     /// The packets as a block with its padding, if they became one.
@@ -116,10 +123,15 @@ impl CompressUnit {
         Some((self.made?, self.output.get(..self.padded)?))
     }
 
-    /// Writes what the block says of history in front of it.
-    pub(super) fn write_history(&mut self, history: &BlockHistory) {
-        // It has the length that was left for it.
+    /// Writes what the block says of a cache and of history in front of it, which has the length that was left for it.
+    pub(super) fn write_front(&mut self, history: Option<&BlockHistory>) -> BlockKind {
+        if let Some(cached) = &self.cached {
+            let _ = cached.said(history.copied()).emit(&mut self.output);
+            return BlockKind::Cache;
+        }
+        let Some(history) = history else { return BlockKind::Alone };
         let _ = history.emit(&mut self.output);
+        BlockKind::History
     }
 
     /// The packets leave as they are.
@@ -144,6 +156,14 @@ impl CompressUnit {
         let padding = group.policy.padding;
         let plain = self.plain.bytes();
         let output = self.output.get_mut(..padding.most(plain.len(), below, room))?;
+        if let Some(cached) = &self.cached {
+            let (prefix, staged) = (&self.history.prefix, (cached.headers, &*self.staged));
+            let prefix = if plan.is_some() { prefix.as_slice() } else { &[] };
+            let head = cached.head_len() + plan.map_or(0, |plan| plan.head_len());
+            let made = blocks.make_staged(method, staged, prefix, output.get_mut(head..)?)?;
+            self.padded = head + made.len;
+            return Some(made);
+        }
         if let Some(plan) = plan {
             let head = plan.head_len();
             let output = output.get_mut(head..)?;
@@ -162,7 +182,8 @@ impl CompressUnit {
     /// Compresses some of the blocks that are behind others without these as well, so that what history gives is measured.
     fn compare(&mut self, tools: &mut CompressTools) {
         let Task { method, headers, compare, .. } = self.task;
-        let Some(made) = self.made.filter(|_| compare && !self.history.prefix.is_empty()) else { return };
+        let is_compared = compare && !self.history.prefix.is_empty() && self.cached.is_none();
+        let Some(made) = self.made.filter(|_| is_compared) else { return };
         let plain = self.plain.bytes();
         tools.alone.resize(plain.len(), 0);
         let alone = tools.blocks.make(method, headers, plain, &mut tools.alone);
@@ -181,6 +202,8 @@ impl PoolWork for CompressUnit {
             output,
             history: HistoryBuffers::default(),
             task,
+            staged: Vec::new(),
+            cached: None,
             outcome: None,
             made: None,
             padded: 0,
@@ -189,7 +212,8 @@ impl PoolWork for CompressUnit {
     }
 
     fn size(&self) -> Option<(scheduler::AlgorithmIndex, usize)> {
-        Some((scheduler::AlgorithmIndex(nearest(self.task.method)?), self.plain.len()))
+        let len = if self.cached.is_some() { self.staged.len() } else { self.plain.len() };
+        Some((scheduler::AlgorithmIndex(nearest(self.task.method)?), len))
     }
 
     /// Compresses the packets, where that was asked for.
@@ -203,6 +227,7 @@ impl PoolWork for CompressUnit {
         self.compare(tools);
         let after = made.map(|made| made.len);
         let prefix = if self.task.plan.is_some() { self.history.prefix.len() } else { 0 };
+        let before = if self.cached.is_some() { self.staged.len() } else { before };
         self.outcome = Some(Outcome { method, before, of: before, after, took, prefix });
         took
     }

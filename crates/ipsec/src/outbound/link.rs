@@ -24,7 +24,7 @@ use super::repair::{LOSSY, OutboundRepair};
 use super::reporting::Reporting;
 use super::unit_size::UnitSize;
 use super::waiting::Waiting;
-use crate::{CarrierState, PeerSpec, RepairState, RepairTerms};
+use crate::{CarrierState, DomainTag, PeerSpec, RepairState, RepairTerms};
 
 /// What was sealed so far, to be compared with what it was before.
 #[derive(Clone, Copy, Debug, Default)]
@@ -184,6 +184,11 @@ impl Link {
         let group = Group { flow: waiting.hash, ..waiting.group };
         let history = self.history.as_mut().filter(|_| stream_of(&group).is_some());
         history.is_some_and(|history| history.flows.note(waiting.hash, len, now))
+    }
+
+    /// Whether the trust domain has a byte cache with the peer.
+    pub(super) fn has_cache(&self, domain: DomainTag) -> bool {
+        self.history.as_ref().is_some_and(|history| history.caches.has(domain))
     }
 
     /// Bytes that a block of this group would be compressed behind.

@@ -34,7 +34,7 @@ impl TxStages {
         let limit = tx.link.unit_size(tx.own).limit(gatherer.queueing.window, &waiting.group, waiting);
         let lead = Lead { flow: waiting.flow, rule, group: waiting.group, waited: false };
         let method = compressor.choose(tx, &lead, packet.total_len().min(limit));
-        if method.codec == Codec::None {
+        if method.codec == Codec::None && waiting.group.cache.is_none() {
             return transmitter.send_segments(tx, compressor, (packet, &waiting.group), all).map(gone);
         }
         // The thread that calls goes on with the next packet while workers compress this one.

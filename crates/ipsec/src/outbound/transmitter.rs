@@ -12,7 +12,8 @@ mod standard;
 mod symbols;
 
 use strait_compress::{Coding, Made};
-use strait_wire::{Esn, Protocol, Tos, block};
+use strait_wire::block::{self, BlockKind};
+use strait_wire::{Esn, Protocol, Tos};
 
 use super::compressor::Compressor;
 use super::context::{Lost, Outlet, TxContext};
@@ -78,16 +79,23 @@ impl Transmitter {
         // The association may be another than when the unit was gathered.
         let (association, padding) = (&tx.link.association, work.task.group.policy.padding);
         let expands = |made: &Made| association.expands(made.coding, len) && association.pads(padding);
-        let Some((made, _)) = work.block().filter(|(made, _)| expands(made)) else {
+        let is_current = |work: &CompressUnit| tx.link.counts_cached(work);
+        let Some((made, _)) = work.block().filter(|(made, _)| expands(made)).filter(|_| is_current(work))
+        else {
+            tx.link.not_cached(work);
             return self.send_packets(tx, compressor, work);
         };
         let history = match work.task.plan {
             None => None,
             Some(plan) => match tx.link.commit(&plan, work, tx.now) {
-                None => return self.send_packets(tx, compressor, work),
+                None => {
+                    tx.link.not_cached(work);
+                    return self.send_packets(tx, compressor, work);
+                }
                 history => history,
             },
         };
+        let kind = work.write_front(history.as_ref());
         let Some((_, bytes)) = work.block() else { return Ok(()) };
         let group = &work.task.group;
         if packets == 1
@@ -95,6 +103,7 @@ impl Transmitter {
             && let Some(sent) =
                 self.send_lone(tx, work.plain.bytes(), (group, tos), block::HEADER_LEN + bytes.len())
         {
+            tx.link.not_cached(work);
             sent.map_err(|reason| Lost { reason, packets })?;
             self.departure.complete(packets);
             tx.link.note_sent(packets, len);
@@ -104,11 +113,8 @@ impl Transmitter {
         let codec = made.coding.id() | if padding == Padding::None { 0 } else { block::PADDED };
         let codec = codec | prompt(tx, bytes.len(), work.plain.bytes());
         let first = tx.link.next_number();
-        self.send_block(tx, (codec, history.is_some()), bytes, tos)
-            .map_err(|reason| Lost { reason, packets })?;
-        if let Some(history) = history {
-            tx.link.sent_block(&history, first, work, tx.now);
-        }
+        self.send_block(tx, (codec, kind), bytes, tos).map_err(|reason| Lost { reason, packets })?;
+        tx.link.sent_block(history.as_ref(), first, work, tx.now);
         let counters = &tx.link.spec.counters;
         counters.out_blocks.add(1);
         counters.out_headers.add((len - made.coded) as u64);
@@ -122,7 +128,7 @@ impl Transmitter {
     fn send_block(
         &mut self,
         tx: &mut TxContext<'_, impl Outlet>,
-        (codec, history): (u8, bool),
+        (codec, kind): (u8, BlockKind),
         bytes: &[u8],
         tos: Tos,
     ) -> Result<(), Reason> {
@@ -131,7 +137,7 @@ impl Transmitter {
         let parts = u8::try_from(parts).ok().filter(|_| parts <= PARTS_MAX).ok_or(Reason::TooBig)?;
         let id = tx.link.association.next_block();
         for (part, chunk) in (0_u8..).zip(bytes.chunks(step)) {
-            let header = block::Header { codec, history, id, part, parts };
+            let header = block::Header { codec, kind, id, part, parts };
             self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + chunk.len(), tos, |payload| {
                 let _ = header.emit(payload);
                 put(payload, block::HEADER_LEN, chunk);
@@ -149,8 +155,13 @@ impl Transmitter {
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Reason> {
         let codec = Coding::NONE.id() | block::PROMPT;
-        let header =
-            block::Header { codec, history: false, id: tx.link.association.next_block(), part: 0, parts: 1 };
+        let header = block::Header {
+            codec,
+            kind: block::BlockKind::Alone,
+            id: tx.link.association.next_block(),
+            part: 0,
+            parts: 1,
+        };
         self.seal_fresh(tx, Protocol::AGGFRAG, block::HEADER_LEN + len, tos, |payload| {
             let _ = header.emit(payload);
             write(payload.get_mut(block::HEADER_LEN..).unwrap_or_default());

@@ -55,7 +55,7 @@ impl Channel {
 /// Takes the complete messages out of `inbox`.
 fn take_apart(inbox: &mut Vec<u8>, signals: &mut impl FnMut(Signal)) -> Result<(), MessageError> {
     while let Some((message, frame)) = Message::take_first(inbox)? {
-        signals(Signal::Message(message, frame));
+        signals(Signal::Message(Box::new(message), frame));
     }
     Ok(())
 }
@@ -70,8 +70,8 @@ mod tests {
             inbox.extend_from_slice(piece);
             let result = take_apart(&mut inbox, &mut |signal| {
                 if let Signal::Message(message, frame) = signal {
-                    assert_eq!(Message::parse(&frame[HEAD..]), Ok(message.clone()));
-                    messages.push(message);
+                    assert_eq!(Message::parse(&frame[HEAD..]).as_ref(), Ok(&*message));
+                    messages.push(*message);
                 }
             });
             if let Err(error) = result {

@@ -155,7 +155,11 @@ impl PeerRecord {
 
     /// What this node offers it in a handshake.
     pub(crate) fn offer(&self, node: &LocalNode) -> Capabilities {
-        let history = HistoryTerms { contexts: HistoryTerms::CONTEXTS, epoch: self.epoch };
+        let history = HistoryTerms {
+            contexts: HistoryTerms::CONTEXTS,
+            epoch: self.epoch,
+            caches: node.capabilities.history.caches,
+        };
         Capabilities { history, ..node.offer(&self.config) }
     }
 

@@ -1,9 +1,11 @@
 //! What one end can and wants.
 
+use strait_compress::history::cache::CacheCapacity;
 use strait_compress::{Codec, CodecSet, EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::{HistoryTerms, IvMode, ReportWish};
+use strait_ipsec::{CacheList, DomainCache, DomainTag, HistoryTerms, IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
+use strait_wire::history::CACHES_MAX;
 
 use super::fields::{FieldWriter, Fields};
 use super::{Expansion, MessageError};
@@ -22,6 +24,7 @@ pub(super) const REPORTS: u8 = 13;
 pub(super) const REPAIR: u8 = 12;
 pub(super) const HISTORY: u8 = 14;
 pub(super) const DIRECT: u8 = 15;
+pub(super) const CACHES: u8 = 16;
 
 /// The bit of the repair field that says that the link out has a rate.
 const PACED: u8 = 1;
@@ -197,6 +200,10 @@ impl Capabilities {
             let ([a, b], [c, d, e, f]) =
                 (self.history.contexts.to_be_bytes(), self.history.epoch.to_be_bytes());
             writer.field(HISTORY, &[a, b, c, d, e, f]);
+            let caches: Vec<[u8; 12]> = self.history.caches.iter().map(emit_cache).collect();
+            if !caches.is_empty() {
+                writer.field(CACHES, caches.as_flattened());
+            }
         }
         if self.direct == DirectEsp::Taken {
             writer.field(DIRECT, &[1]);
@@ -281,8 +288,29 @@ fn read_history(fields: &Fields<'_>) -> Result<HistoryTerms, MessageError> {
     let [a, b, c, d, e, f] = fields.array(HISTORY, "history")?;
     match u16::from_be_bytes([a, b]) {
         0 => Ok(HistoryTerms::NONE),
-        contexts => Ok(HistoryTerms { contexts, epoch: u32::from_be_bytes([c, d, e, f]) }),
+        contexts => Ok(HistoryTerms {
+            contexts,
+            epoch: u32::from_be_bytes([c, d, e, f]),
+            caches: read_caches(fields)?,
+        }),
     }
+}
+
+/// The byte caches of trust domains that are kept, in MiB; none of a size that this node does not know.
+fn read_caches(fields: &Fields<'_>) -> Result<CacheList, MessageError> {
+    let caches = fields.entries::<12>(CACHES, "caches", CACHES_MAX)?;
+    Ok(CacheList::of(caches.filter_map(|[a, b, c, d, e, f, g, h, mib @ ..]| {
+        let domain = DomainTag(u64::from_be_bytes([a, b, c, d, e, f, g, h]));
+        let capacity = CacheCapacity::new(u64::from(u32::from_be_bytes(mib)) << 20)?;
+        Some(DomainCache { domain, capacity })
+    })))
+}
+
+fn emit_cache(cache: DomainCache) -> [u8; 12] {
+    let [a, b, c, d, e, f, g, h] = cache.domain.0.to_be_bytes();
+    let mib = u32::try_from(cache.capacity.bytes() >> 20).unwrap_or(u32::MAX);
+    let [i, j, k, l] = mib.to_be_bytes();
+    [a, b, c, d, e, f, g, h, i, j, k, l]
 }
 
 /// Whether ESP may come directly behind IP; an end that does not say it takes none.

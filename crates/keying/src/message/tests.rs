@@ -1,7 +1,8 @@
 use proptest::prelude::*;
+use strait_compress::history::cache::CacheCapacity;
 use strait_compress::{Codec, CodecSet};
 use strait_crypto::{Ranking, Suite, SuiteSet};
-use strait_ipsec::{HistoryTerms, IvMode, ReportWish};
+use strait_ipsec::{CacheList, DomainCache, DomainTag, HistoryTerms, IvMode, ReportWish};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 
@@ -239,8 +240,13 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
         proptest::option::of(500..1_000_000_000_u64),
     );
     let speeds = proptest::collection::vec((0..5_u8, any::<u32>()), 0..64);
-    (sets, numbers, speeds).prop_map(
-        |((suites, codecs, [iv, format], told, repair), (costs, cap, mtu, down), speeds)| {
+    let cache = (any::<u64>(), 4..1_000_u64).prop_map(|(tag, mib)| DomainCache {
+        domain: DomainTag(tag),
+        capacity: CacheCapacity::new(mib << 20).unwrap(),
+    });
+    let caches = proptest::collection::vec(cache, 0..10);
+    (sets, numbers, speeds, caches).prop_map(
+        |((suites, codecs, [iv, format], told, repair), (costs, cap, mtu, down), speeds, caches)| {
             let ranking = Ranking { nanos_per_packet: costs };
             Capabilities {
                 suites: SuiteSet::from_bits(suites),
@@ -263,7 +269,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                 repair: [LossRepair::Unpaced, LossRepair::Paced, LossRepair::Off][repair],
                 history: match mtu % 3 {
                     0 => HistoryTerms::NONE,
-                    _ => HistoryTerms { contexts: mtu, epoch: cap },
+                    _ => HistoryTerms { contexts: mtu, epoch: cap, caches: CacheList::of(caches) },
                 },
                 direct: if cap % 2 == 0 { DirectEsp::Off } else { DirectEsp::Taken },
                 expansion: speeds
@@ -323,10 +329,10 @@ fn an_end_that_does_not_say_that_it_takes_esp_behind_ip_takes_none() {
 #[test]
 fn what_is_kept_is_the_least_of_both_and_nothing_where_one_end_does_not_say_it() {
     let with = |history| Capabilities { history, ..capabilities() };
-    let mine = with(HistoryTerms { contexts: 256, epoch: 1 });
+    let mine = with(HistoryTerms { contexts: 256, epoch: 1, ..HistoryTerms::NONE });
     let agreed = |theirs: &Capabilities| PairAgreement::of(&mine, theirs).unwrap().history;
-    let fewer = with(HistoryTerms { contexts: 9, epoch: 2 });
-    let both = HistoryTerms { contexts: 9, epoch: 2 };
+    let fewer = with(HistoryTerms { contexts: 9, epoch: 2, ..HistoryTerms::NONE });
+    let both = HistoryTerms { contexts: 9, epoch: 2, ..HistoryTerms::NONE };
     assert_eq!(agreed(&fewer), both);
     let nothing = HistoryTerms::NONE;
     assert_eq!(agreed(&capabilities()), nothing);

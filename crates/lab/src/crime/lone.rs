@@ -67,6 +67,7 @@ impl LoneHistory {
         let (domain, allowed) = (Domain(0), Allowed::Only(Method::ZSTD));
         let (history, policy) = (Some(scope), LeakPolicy::NONE);
         vec![Rule {
+            cache: None,
             history,
             from,
             to,
@@ -117,7 +118,7 @@ struct LoneScene {
 
 impl LoneScene {
     fn new(history: LoneHistory, digits: usize, seed: u64) -> LoneScene {
-        let terms = HistoryTerms { contexts: HistoryTerms::CONTEXTS, epoch: 0 };
+        let terms = HistoryTerms { contexts: HistoryTerms::CONTEXTS, ..HistoryTerms::NONE };
         let (rules, up) = (history.rules(), Rate::from_bits(LINK));
         let settings = HalvesSettings { rules, up, history: terms, ..HalvesSettings::default() };
         let mut random = Random::new(seed);

@@ -26,6 +26,7 @@ fn rules(policy: LeakPolicy, place: CrimePlace, method: Method) -> Vec<Rule> {
     let rule = |port: &u16| Rule {
         // What blocks tell is asked here; lone.rs asks it of packets that leave alone.
         history: None,
+        cache: None,
         from,
         to,
         protocol: None,

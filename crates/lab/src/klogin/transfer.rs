@@ -257,6 +257,7 @@ fn rules() -> Vec<Rule> {
     let [Ok(from), Ok(to)] = ["10.0.1.0/24", "10.0.2.0/24"].map(str::parse) else { return Vec::new() };
     let rule = |(from, to)| Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from,
         to,
         protocol: None,

@@ -1,9 +1,11 @@
 //! `[[compress]]`: what may be compressed, and whose data it is.
 
 use strait_compress::history::HistoryScope;
+use strait_compress::history::cache::{CacheCapacity, domain_tag};
 use strait_compress::{Allowed, BadAllowed, BadMethod, Codec};
-use strait_ipsec::{Domain, LeakPolicy, Mix, Padding, PortRange, Rule, RuleSet};
+use strait_ipsec::{Domain, DomainCache, DomainTag, LeakPolicy, Mix, Padding, PortRange, Rule, RuleSet};
 use strait_wire::Protocol;
+use strait_wire::history::CACHES_MAX;
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -13,7 +15,7 @@ use super::sections::words;
 use super::value;
 
 pub(super) const KEYS: &[&str] =
-    &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix", "pause", "history"];
+    &["from", "to", "protocol", "ports", "domain", "codec", "padding", "mix", "pause", "history", "cache"];
 
 /// Domains and rules are numbered with 16 bits.
 const MOST_RULES: usize = 1 << 16;
@@ -32,12 +34,15 @@ pub(super) fn rules(sections: &[Section<'_>]) -> (RuleSet, Vec<String>) {
                 domains.len() - 1
             })
         });
-        rules.extend(rule(section, Domain(u16::try_from(domain).unwrap_or(u16::MAX))));
+        let tag = domains.get(domain).map_or(0, |name| domain_tag(name));
+        let domain = Domain(u16::try_from(domain).unwrap_or(u16::MAX));
+        rules.extend(rule(section, (domain, DomainTag(tag))));
     }
+    check_caches(sections, &rules);
     (RuleSet::new(rules), domains)
 }
 
-fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
+fn rule(section: &Section<'_>, (domain, tag): (Domain, DomainTag)) -> Option<Rule> {
     section.require("from", "from = \"10.1.0.0/16\"");
     section.require("to", "to = \"10.2.0.0/16\"");
     let network = |key| section.parsed(key, "a network in quotes, as \"10.1.0.0/16\"", value::network);
@@ -63,7 +68,34 @@ fn rule(section: &Section<'_>, domain: Domain) -> Option<Rule> {
         allowed: allowed.map_or(Allowed::Any, |allowed| allowed.value),
         policy: policy(section),
         history: section.choice_or("history", HISTORIES, &SCOPES).unwrap_or(SCOPES[0]),
+        cache: cache(section).map(|capacity| DomainCache { domain: tag, capacity }),
     })
+}
+
+/// How much of what was sent is kept, to copy from.
+fn cache(section: &Section<'_>) -> Option<CacheCapacity> {
+    let read = |text: &str| {
+        let bytes = value::size(text).map_err(Problem::from)?;
+        CacheCapacity::new(bytes).ok_or(Problem::CacheSize { given: bytes })
+    };
+    section.parsed("cache", "a size in quotes, as \"256MiB\"", read).map(|capacity| capacity.value)
+}
+
+/// A domain has one cache, of one size, and a node has few of them.
+fn check_caches(sections: &[Section<'_>], rules: &[Rule]) {
+    let mut known: Vec<DomainCache> = Vec::new();
+    for (section, rule) in sections.iter().zip(rules) {
+        let (Some(cache), Some(value)) = (rule.cache, section.value("cache")) else { continue };
+        let at = value.span();
+        match known.iter().find(|other| other.domain == cache.domain) {
+            Some(other) if other.capacity != cache.capacity => section.note(at, Problem::CacheSizes),
+            Some(_) => {}
+            None if known.len() == CACHES_MAX => {
+                section.note(at, Problem::TooManyCaches { most: CACHES_MAX })
+            }
+            None => known.push(cache),
+        }
+    }
 }
 
 const PADDINGS: &[&str] = &["none", "padme", "buckets", "constant"];

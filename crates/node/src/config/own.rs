@@ -2,7 +2,7 @@
 
 use strait_compress::{CodecSet, Codecs};
 use strait_crypto::Ranking;
-use strait_ipsec::{HistoryTerms, ReportWish};
+use strait_ipsec::{CacheList, HistoryTerms, ReportWish};
 use strait_keying::sessionless::KemKey;
 use strait_keying::{
     Capabilities, DeliveryReporting, DirectEsp, Expansion, LossRepair, PayloadFormat, PresharedToken,
@@ -56,7 +56,10 @@ impl Config {
             delivery: DeliveryReporting::Reported,
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
-            history: HistoryTerms::NONE,
+            history: HistoryTerms {
+                caches: CacheList::of(self.rules.rules().iter().filter_map(|rule| rule.cache)),
+                ..HistoryTerms::NONE
+            },
             // Not before there are sockets for it.
             direct: DirectEsp::Off,
             expansion,

@@ -368,6 +368,21 @@ pub enum Problem {
         /// The protocol.
         protocol: String,
     },
+    /// A byte cache that is too small or too large.
+    #[error("a cache holds 4 MiB to 32 GiB, not {given} bytes; write for example \"256MiB\"")]
+    CacheSize {
+        /// Bytes that were given.
+        given: u64,
+    },
+    /// Rules of one domain that want caches of different sizes.
+    #[error("a trust domain has one cache: give all its rules the same `cache`")]
+    CacheSizes,
+    /// More domains with a cache than two nodes can agree on.
+    #[error("at most {most} trust domains have a cache")]
+    TooManyCaches {
+        /// How many may have one.
+        most: usize,
+    },
     /// Metrics that other hosts could read.
     #[error(
         "metrics at {address} show addresses, public keys and traffic of all peers to other hosts; write a loopback \

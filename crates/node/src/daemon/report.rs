@@ -155,7 +155,7 @@ impl Daemon {
             input_bytes,
             output_bytes,
             ratio: ratio(input_bytes, output_bytes),
-            leak: leak::report(&rule.policy, counters),
+            leak: leak::report(rule, counters),
         }
     }
 

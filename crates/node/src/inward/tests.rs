@@ -74,6 +74,7 @@ fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
     let (ports, allowed) = (Vec::new(), "lz4".parse().unwrap());
     let rule = Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: all,
         to: all,
         protocol: None,

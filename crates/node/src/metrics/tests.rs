@@ -26,6 +26,7 @@ fn rule(ports: &[&str]) -> RuleReport {
         leak: LeakReport {
             padding: "padme".to_owned(),
             mix: "flow".to_owned(),
+            cache: false,
             pause: true,
             pauses: 1,
             paused_packets: 100,

@@ -1,5 +1,7 @@
 //! History of packets that leave alone, and of blocks, as it is shown.
 
+use std::sync::atomic::Ordering;
+
 use serde::{Deserialize, Serialize};
 use strait_ipsec::PeerCounters;
 
@@ -22,6 +24,16 @@ pub struct HistoryReport {
     pub compared_bytes_behind: u64,
     /// Blocks received that were compressed behind earlier ones.
     pub received_blocks: u64,
+    /// Blocks sent whose payloads are partly copies from the byte cache of their domain.
+    pub sent_copies: u64,
+    /// Bytes of payloads that were copied so.
+    pub copied_bytes: u64,
+    /// Blocks received with such copies.
+    pub received_copies: u64,
+    /// Bytes that the peer is known to hold in byte caches.
+    pub held_bytes_there: u64,
+    /// Bytes held here in byte caches for the peer.
+    pub held_bytes_here: u64,
     /// Datagrams sent with nothing but receipts for what was kept.
     pub receipts_sent: u64,
     /// Wire bytes that these took.
@@ -42,6 +54,11 @@ impl HistoryReport {
             compared_bytes_alone: counted.compared_alone.get(),
             compared_bytes_behind: counted.compared_behind.get(),
             received_blocks: counted.in_blocks.get(),
+            sent_copies: counted.out_copies.get(),
+            copied_bytes: counted.out_copied.get(),
+            received_copies: counted.in_copies.get(),
+            held_bytes_there: counted.out_held.load(Ordering::Relaxed),
+            held_bytes_here: counted.in_held.load(Ordering::Relaxed),
             receipts_sent: counted.receipts_out.get(),
             receipts_sent_wire_bytes: counted.receipts_wire.get(),
         }

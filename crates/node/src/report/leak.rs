@@ -9,6 +9,9 @@ pub struct LeakReport {
     pub padding: String,
     /// What shares a block: `domain` or `flow`.
     pub mix: String,
+    /// Whether blocks copy from a byte cache: then all flows of the domain are an oracle for each other, of all that is kept.
+    #[serde(default)]
+    pub cache: bool,
     /// Whether compressing pauses after many blocks that are nearly equal.
     pub pause: bool,
     /// Pauses of compressing that packets of the rule began.

@@ -17,6 +17,7 @@ const INCOMPLETE: [Reason; 2] = [Reason::BlockIncomplete, Reason::FragmentIncomp
 fn rule(ports: core::ops::RangeInclusive<u16>, domain: u16) -> Rule {
     Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),
         protocol: None,

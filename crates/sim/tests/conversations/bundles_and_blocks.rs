@@ -14,6 +14,7 @@ use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
 fn rule(port: u16, domain: u16, method: &str) -> Rule {
     Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
+        cache: None,
         from: "0.0.0.0/0".parse().unwrap(),
         to: "0.0.0.0/0".parse().unwrap(),
         protocol: None,

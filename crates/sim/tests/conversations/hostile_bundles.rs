@@ -136,9 +136,15 @@ fn block_with_wrong_packet_length_delivers_packets_before_it() {
             let mut compressed = vec![0; plain.len()];
             let size = Codecs::new().compress(method, &plain, &mut compressed).unwrap();
             let mut payload = vec![0; block::HEADER_LEN];
-            block::Header { codec: method.codec.id(), history: false, id: 1, part: 0, parts: 1 }
-                .emit(&mut payload)
-                .unwrap();
+            block::Header {
+                codec: method.codec.id(),
+                kind: block::BlockKind::Alone,
+                id: 1,
+                part: 0,
+                parts: 1,
+            }
+            .emit(&mut payload)
+            .unwrap();
             payload.extend_from_slice(&compressed[..size]);
             assert_eq!(receive(&mut halves, &payload), good[..3], "{method}, {len}");
             assert_eq!(refused(&halves), 1, "{method}, {len}");

@@ -27,7 +27,9 @@ fn compressed(method: &str, plain: &[u8]) -> Vec<u8> {
 
 fn part(codec: Codec, id: u16, (part, parts): (u8, u8), bytes: &[u8]) -> Vec<u8> {
     let mut payload = vec![0; block::HEADER_LEN];
-    block::Header { codec: codec.id(), history: false, id, part, parts }.emit(&mut payload).unwrap();
+    block::Header { codec: codec.id(), kind: block::BlockKind::Alone, id, part, parts }
+        .emit(&mut payload)
+        .unwrap();
     [payload, bytes.to_vec()].concat()
 }
 

@@ -30,7 +30,9 @@ const fn at_a_megabit(payload: usize) -> u64 {
 /// A block of one part.
 fn whole(coding: Coding, id: u16, bytes: &[u8]) -> Vec<u8> {
     let mut payload = vec![0; block::HEADER_LEN];
-    block::Header { codec: coding.id(), history: false, id, part: 0, parts: 1 }.emit(&mut payload).unwrap();
+    block::Header { codec: coding.id(), kind: block::BlockKind::Alone, id, part: 0, parts: 1 }
+        .emit(&mut payload)
+        .unwrap();
     [payload, bytes.to_vec()].concat()
 }
 

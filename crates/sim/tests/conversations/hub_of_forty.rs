@@ -42,6 +42,7 @@ fn hub(count: u8) -> SimNetwork {
         site.up = "1500kbit".parse().unwrap();
         site.rules = vec![Rule {
             history: Some(strait_ipsec::HistoryScope::Flow),
+            cache: None,
             from: "0.0.0.0/0".parse().unwrap(),
             to: "0.0.0.0/0".parse().unwrap(),
             protocol: None,

@@ -30,7 +30,7 @@ fn rules(scope: HistoryScope) -> Vec<Rule> {
     let Ok(all) = "10.0.0.0/8".parse() else { return Vec::new() };
     let (allowed, policy) = (Allowed::Any, LeakPolicy::NONE);
     let (protocol, ports, domain, history) = (None, Vec::new(), Domain(0), Some(scope));
-    vec![Rule { history, from: all, to: all, protocol, ports, domain, allowed, policy }]
+    vec![Rule { history, cache: None, from: all, to: all, protocol, ports, domain, allowed, policy }]
 }
 
 fn weather() -> LinkSettings {

@@ -87,6 +87,7 @@ fn wire_for_text(loss: LossModel) -> u64 {
         let everywhere = "0.0.0.0/0".parse().unwrap();
         pair.a.rules = vec![Rule {
             history: Some(strait_ipsec::HistoryScope::Flow),
+            cache: None,
             from: everywhere,
             to: everywhere,
             protocol: None,

@@ -28,6 +28,7 @@ fn hub(seed: u64) -> SimNetwork {
         spoke.queueing = PATIENT;
         spoke.rules = vec![Rule {
             history: Some(strait_ipsec::HistoryScope::Flow),
+            cache: None,
             from: "0.0.0.0/0".parse().unwrap(),
             to: "0.0.0.0/0".parse().unwrap(),
             protocol: None,

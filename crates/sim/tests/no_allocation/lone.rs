@@ -36,7 +36,7 @@ fn reading(talk: &FlowShape, number: u64) -> Vec<u8> {
 #[test]
 fn lone_packets_and_their_receipts() {
     const ROUNDS: u64 = 400;
-    let history = HistoryTerms { contexts: 4, epoch: 1 };
+    let history = HistoryTerms { contexts: 4, epoch: 1, ..HistoryTerms::NONE };
     let settings = HalvesSettings { history, rules: compressing("zstd-3"), ..HalvesSettings::default() };
     let mut now = Time::from_millis(1000);
     let mut halves = Halves::new(settings, now);

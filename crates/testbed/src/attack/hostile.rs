@@ -32,13 +32,19 @@ pub fn tiny_packets(count: usize, source: Ipv4Addr, target: Ipv4Addr, id: u16) -
         .ok()
         .and_then(|method| Codecs::new().compress(method, &plain, &mut compressed));
     compressed.truncate(len.unwrap_or(0));
-    part(block::Header { codec: Codec::Zstd.id(), history: false, id, part: 0, parts: 1 }, &compressed)
+    part(
+        block::Header { codec: Codec::Zstd.id(), kind: block::BlockKind::Alone, id, part: 0, parts: 1 },
+        &compressed,
+    )
 }
 
 /// One byte of a block whose other 63 parts never come.
 #[must_use]
 pub fn first_part(id: u16) -> Vec<u8> {
-    part(block::Header { codec: Codec::Lz4.id(), history: false, id, part: 0, parts: 64 }, &[0])
+    part(
+        block::Header { codec: Codec::Lz4.id(), kind: block::BlockKind::Alone, id, part: 0, parts: 64 },
+        &[0],
+    )
 }
 
 /// A probe that asks for an answer.

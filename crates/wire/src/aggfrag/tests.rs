@@ -101,7 +101,7 @@ fn subtypes() {
             1 => Subtype::Congestion,
             0xe0..=0xe7 => Subtype::Lone,
             0xe8 | 0xea => Subtype::Receipts,
-            0xe9 | 0xf0 => Subtype::Block,
+            0xe9 | 0xeb | 0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
             0xf2 => Subtype::Condition,
             0xf3 => Subtype::Missing,

@@ -27,6 +27,19 @@ pub(crate) fn saved(history: &HistoryReport) -> String {
             }
         });
     }
+    if history.sent_copies > 0 {
+        let blocks = counted(history.sent_copies, "block");
+        let copied = units::bytes(history.copied_bytes);
+        said.push(format!("{blocks} with copies of what was sent before: {copied} not sent again"));
+    }
+    let (there, here) = (history.held_bytes_there, history.held_bytes_here);
+    if there + here > 0 {
+        said.push(format!(
+            "byte caches hold {} there and {} here, which all flows of their domains can be guessed by",
+            units::bytes(there),
+            units::bytes(here)
+        ));
+    }
     if history.receipts_sent > 0 {
         let datagrams = counted(history.receipts_sent, "datagram");
         said.push(format!("{datagrams} of receipts took {}", units::bytes(history.receipts_sent_wire_bytes)));

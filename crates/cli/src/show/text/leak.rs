@@ -31,7 +31,7 @@ pub(crate) fn table(rules: &[RuleReport]) -> TextTable {
             number.to_string(),
             rule.domain.clone(),
             leak.padding.clone(),
-            leak.mix.clone(),
+            if leak.cache { "cache".to_owned() } else { leak.mix.clone() },
             if may_pause { leak.pauses.to_string() } else { "off".to_owned() },
             leak.blocks.to_string(),
         ];

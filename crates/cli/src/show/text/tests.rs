@@ -184,6 +184,7 @@ fn rule() -> RuleReport {
         leak: LeakReport {
             padding: "buckets".to_owned(),
             mix: "flow".to_owned(),
+            cache: false,
             pause: true,
             pauses: 2,
             paused_packets: 700,
@@ -374,12 +375,16 @@ fn history_is_told_where_packets_left_alone() {
         sent_blocks: 700,
         compared_bytes_alone: 60_000,
         compared_bytes_behind: 51_000,
-        received_blocks: 0,
+        sent_copies: 90,
+        copied_bytes: 2_200_000,
+        held_bytes_there: 5_000_000,
+        held_bytes_here: 1_000_000,
         receipts_sent: 40,
         receipts_sent_wire_bytes: 2_800,
+        ..HistoryReport::default()
     });
     let shown = render(&report);
-    let line = "  history          1200 packets alone, 33.3 % shorter for earlier ones: 30.0 kB saved; 700 blocks behind earlier ones, 15.0 % shorter for them (measured on one in 64); 40 datagrams of receipts took 2.80 kB\n";
+    let line = "  history          1200 packets alone, 33.3 % shorter for earlier ones: 30.0 kB saved; 700 blocks behind earlier ones, 15.0 % shorter for them (measured on one in 64); 90 blocks with copies of what was sent before: 2.20 MB not sent again; byte caches hold 5.00 MB there and 1.00 MB here, which all flows of their domains can be guessed by; 40 datagrams of receipts took 2.80 kB\n";
     assert!(shown.contains(line), "{shown}");
     report.peers[0].history = Some(HistoryReport::default());
     assert!(!render(&report).contains("history"));

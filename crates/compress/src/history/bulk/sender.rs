@@ -7,7 +7,7 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_wire::history::{BlockHistory, BlockNumber, Receipt};
 
-use super::super::UnitNumber;
+use super::super::{SentNumbers, UnitNumber};
 use super::{GUARD, PREFIX_MAX, SENDER_BLOCKS, SENDER_MAX, named};
 
 /// Bytes of payloads of one stream that may wait for receipts.
@@ -66,12 +66,9 @@ struct SentBlock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockState {
-    /// It left so, and the datagrams of it have these numbers; whether it arrived is not known.
+    /// It left so; whether it arrived is not known.
     Pending {
-        association: u32,
-        first: u64,
-        last: u64,
-        low: Receipt,
+        numbers: SentNumbers,
         at: Time,
     },
     Acknowledged,
@@ -148,22 +145,13 @@ impl BulkSender {
         Some(BlockHistory { stream: plan.stream, keep, behind: plan.behind })
     }
 
-    /// The block with this history left in datagrams with numbers from `first` to `last`; `low` is the receipt that the first would bring.
-    /// `kept` becomes a buffer that may be used again.
-    pub fn sent(
-        &mut self,
-        history: &BlockHistory,
-        (first, last): (UnitNumber, u64),
-        low: Receipt,
-        kept: &mut Vec<u8>,
-        now: Time,
-    ) {
+    /// The block with this history left in datagrams with these numbers. `kept` becomes a buffer that may be used again.
+    pub fn sent(&mut self, history: &BlockHistory, numbers: SentNumbers, kept: &mut Vec<u8>, now: Time) {
         let Some((stream, number)) = self.streams.get_mut(usize::from(history.stream)).zip(history.keep)
         else {
             return;
         };
-        let UnitNumber { association, number: first } = first;
-        let state = BlockState::Pending { association, first, last, low, at: now };
+        let state = BlockState::Pending { numbers, at: now };
         let payloads = core::mem::replace(kept, core::mem::take(&mut self.spare));
         stream.bytes += payloads.len();
         stream.next = number.next();
@@ -295,10 +283,8 @@ impl SentStream {
 }
 
 impl SentBlock {
-    /// Whether this is a receipt for it: one names the number that is nearest before the newest.
+    /// Whether this is a receipt for it.
     fn is_of(&self, receipt: Receipt, newest: UnitNumber) -> bool {
-        let BlockState::Pending { association, first, last, low, .. } = self.state else { return false };
-        let current = association == newest.association && first + Receipt::NUMBERS > newest.number;
-        current && receipt.distance(low).is_some_and(|distance| distance <= last.saturating_sub(first))
+        matches!(self.state, BlockState::Pending { numbers, .. } if numbers.is_of(receipt, newest))
     }
 }

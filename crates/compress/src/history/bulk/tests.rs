@@ -3,7 +3,7 @@ use strait_clock::{Random, Time};
 use strait_wire::Spi;
 use strait_wire::history::{BlockHistory, Receipt};
 
-use super::super::{HistoryError, UnitNumber};
+use super::super::{HistoryError, SentNumbers, UnitNumber};
 use super::*;
 use crate::{Blocks, Coding, Method};
 
@@ -56,7 +56,12 @@ impl Pair {
         let first = UnitNumber { association: self.association, number: self.number + 1 };
         self.number += 3;
         let low = Receipt::new(Spi(self.association), first.number);
-        self.sender.sent(&history, (first, self.number), low, &mut self.buffers.kept, self.now);
+        self.sender.sent(
+            &history,
+            SentNumbers::new(first, self.number, low),
+            &mut self.buffers.kept,
+            self.now,
+        );
         let receipt = Receipt::new(Spi(self.association), self.number - 1);
         let bytes = output[..made.len].to_vec();
         Some(Sent { history, coding: made.coding, bytes, packets: packets.to_vec(), receipt })

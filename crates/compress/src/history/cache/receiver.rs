@@ -59,6 +59,8 @@ impl CacheReceiver {
         self.ring.extend(end);
         match self.ring.hold(start..end) {
             Added::New => self.ring.write(start, payload),
+            // The sender may have begun anew and given the place twice.
+            Added::Before if !self.ring.has(start, payload) => return Err(KeepError::Taken),
             Added::Before => {}
             Added::Partly => return Err(KeepError::Taken),
             Added::Full => return Err(KeepError::TooManyPieces { most: self.ring.most_ranges() }),

@@ -103,6 +103,11 @@ impl Ring {
         out.is_empty()
     }
 
+    /// Whether these bytes are written at a position.
+    pub(super) fn has(&self, position: u64, bytes: &[u8]) -> bool {
+        self.same_after(position..position.saturating_add(bytes.len() as u64), bytes) == bytes.len()
+    }
+
     /// Which segment has this position, and where in it.
     fn place(&self, position: u64) -> (usize, usize) {
         let at = position % self.capacity.bytes();

@@ -81,6 +81,26 @@ impl CacheSender {
         Some(CacheCoded { len, copied, copies: copies.len(), worth_keeping: is_new || is_old })
     }
 
+    /// The same at the end of `out`, whether that is shorter or not.
+    pub fn say(&mut self, payload: &[u8], out: &mut Vec<u8>) -> CacheCoded {
+        let start = out.len();
+        out.resize(start + payload.len(), 0);
+        let room = out.get_mut(start..).unwrap_or_default();
+        if let Some(coded) = self.encode(payload, room).filter(|coded| coded.copies > 0) {
+            out.truncate(start + coded.len);
+            return coded;
+        }
+        out.truncate(start);
+        out.push(0);
+        out.extend_from_slice(payload);
+        CacheCoded { len: 1 + payload.len(), copied: 0, copies: 0, worth_keeping: true }
+    }
+
+    /// The receiver's log ends here: positions go on behind what either end has used.
+    pub fn go_on_behind(&mut self, end: u64) {
+        self.ring.extend(end);
+    }
+
     /// Gives `payload` a position and remembers it until its receipt comes. The unit that has it must say the position.
     ///
     /// `None` where it is too short or too long, or as much waits for receipts already as may: it is not kept then. Where others

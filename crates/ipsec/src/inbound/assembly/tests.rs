@@ -2,7 +2,7 @@ use super::memory::{CEILING, FLOOR, SHARED};
 use super::*;
 
 fn header(id: u16, part: u8, parts: u8) -> block::Header {
-    block::Header { codec: 3, history: false, id, part, parts }
+    block::Header { codec: 3, kind: block::BlockKind::Alone, id, part, parts }
 }
 
 fn arrival(esn: u64, at: u64) -> PartArrival {

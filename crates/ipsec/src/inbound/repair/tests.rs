@@ -182,7 +182,7 @@ fn what_the_sender_marks_and_acknowledgements_wait_for_no_repair() {
     ends.take(&acknowledgement, 6);
     assert_eq!(ends.given(), [78]);
     let mut block = vec![0; block::HEADER_LEN];
-    block::Header { codec: block::PROMPT, history: false, id: 1, part: 0, parts: 1 }
+    block::Header { codec: block::PROMPT, kind: block::BlockKind::Alone, id: 1, part: 0, parts: 1 }
         .emit(&mut block)
         .unwrap();
     block.extend(segment(79));

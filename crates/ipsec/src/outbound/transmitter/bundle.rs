@@ -3,8 +3,9 @@
 
 use strait_compress::Coding;
 use strait_compress::headers::{Coder, FittingPackets};
+use strait_wire::block::{self, BlockKind};
 use strait_wire::ip::Packet;
-use strait_wire::{Protocol, Tos, aggfrag, block};
+use strait_wire::{Protocol, Tos, aggfrag};
 
 use super::segments::next_header;
 use super::{Transmitter, needs_mark, prompt, put, urgency};
@@ -78,7 +79,7 @@ impl Transmitter {
         fit: &Fit,
     ) -> Result<(), Reason> {
         let codec = Coding::HEADERS.id() | prompt(tx, coded.len(), packets);
-        self.send_block(tx, (codec, false), coded, fit.tos)?;
+        self.send_block(tx, (codec, BlockKind::Alone), coded, fit.tos)?;
         let counters = &tx.link.spec.counters;
         counters.out_bundles.add(u64::from(fit.packets > 1));
         counters.out_headers.add((fit.len - coded.len()) as u64);
@@ -101,7 +102,7 @@ impl Transmitter {
             if packet.len() > association.unit_max(0) {
                 return Err(Reason::TooBig);
             }
-            return self.send_block(tx, (Coding::NONE.id(), false), packet, tos);
+            return self.send_block(tx, (Coding::NONE.id(), BlockKind::Alone), packet, tos);
         }
         let write = |payload: &mut [u8]| put(payload, 0, packet);
         if needs_mark(tx, packet, packet.len()) {

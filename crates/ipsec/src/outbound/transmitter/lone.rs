@@ -32,7 +32,7 @@ fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: 
     if !tx.link.history.as_mut()?.may_try(tx.now) || needs_mark(tx, packet, len) {
         return None;
     }
-    let payload = group.compresses() && group.policy.padding == Padding::None && !group.policy.pause;
+    let payload = group.allowed.something() && group.policy.padding == Padding::None && !group.policy.pause;
     // A domain's number means nothing under other rules.
     let share = u64::from(group.edition) << u16::BITS | group.domain.map_or(0, |domain| u64::from(domain.0));
     Some(LoneTerms { scope, share, payload, invest: INVEST })

@@ -190,8 +190,10 @@ fn a_peer_that_completes_handshakes_without_end_gets_few_keys() {
         rogue.exchange(&mut world, Duration::from_millis(30));
     }
     let accepts = |rogue: &Rogue| {
-        let accepted =
-            rogue.signals.iter().filter(|(_, it)| matches!(it, Signal::Message(Message::Accept(_), _)));
+        let accepted = rogue
+            .signals
+            .iter()
+            .filter(|(_, it)| matches!(it, Signal::Message(it, _) if matches!(**it, Message::Accept(_))));
         accepted.count() as u64
     };
     let (per_second, burst) = crate::control::peer::OFFERS;
@@ -243,7 +245,7 @@ fn offered_to() -> (ControlWorld, Rogue, ChannelId) {
     let mut rogue = Rogue::new(&world);
     world.add(0, peer(1, Where::Address(address(1)), Start::Eager));
     rogue.exchange(&mut world, Duration::from_millis(100));
-    let [(_, Signal::Connected), (id, Signal::Message(Message::Offer(_), _))] = rogue.signals[..] else {
+    let [(_, Signal::Connected), (id, Signal::Message(_, _))] = rogue.signals[..] else {
         panic!("{:?}", rogue.signals)
     };
     (world, rogue, id)

@@ -293,6 +293,7 @@ fn rules(form: u8) -> Vec<Rule> {
         let policy = LeakPolicy { padding, mix, pause: at % 3 == 0 };
         Some(Rule {
             history: Some(strait_ipsec::HistoryScope::Flow),
+            cache: None,
             from: net,
             to: net,
             protocol,

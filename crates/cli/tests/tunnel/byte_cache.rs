@@ -1,0 +1,158 @@
+//! A byte cache: what a tunnel carried once costs little the second time, in another flow, whether a codec makes it shorter or not.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
+
+use strait_clock::Random;
+use strait_testbed::outside::{has, has_scapy};
+use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
+
+use crate::capture::Capture;
+use crate::outside::open;
+use crate::pair::{Family, PATIENCE, Pair, allowed};
+
+/// Whose data has a cache, and whose has none.
+const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"releases\"\ncache = \"64MiB\"\n";
+
+/// Sends `content` over a TCP connection of its own; gives the bytes on the wire that took, of both directions.
+fn transfer(pair: &Pair, content: &[u8]) -> u64 {
+    let before = wire(pair);
+    let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
+    let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut came = Vec::new();
+        stream.read_to_end(&mut came).unwrap();
+        came
+    });
+    let mut stream = pair.hosts.a.run("connect", || TcpStream::connect(address)).unwrap();
+    stream.write_all(content).unwrap();
+    drop(stream);
+    assert!(server.join().unwrap() == content, "{}", pair.logs());
+    wire(pair) - before
+}
+
+/// Bytes that both sites have sent on the wire.
+fn wire(pair: &Pair) -> u64 {
+    [0, 1].iter().map(|which| pair.peer(*which)["sent"]["wire_bytes"].as_u64().unwrap()).sum()
+}
+
+fn history(pair: &Pair, which: usize, key: &str) -> u64 {
+    pair.peer(which)["history"][key].as_u64().unwrap()
+}
+
+fn pair() -> Pair {
+    let rate = "10Mbit".parse().unwrap();
+    let link = paced(rate, rate);
+    let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
+    pair.and_up(Extra { link: &link, sections: RULE, ..Extra::default() })
+}
+
+/// Text, or what no codec makes shorter.
+fn text(bytes: usize) -> Vec<u8> {
+    let files = sample::generate(sample::DEFAULT_SEED);
+    files.iter().flat_map(|file| file.bytes.iter().copied()).cycle().take(bytes).collect()
+}
+
+fn archive(seed: u64, bytes: usize) -> Vec<u8> {
+    let mut random = Random::new(seed);
+    (0..bytes / 8).flat_map(|_| random.next_u64().to_be_bytes()).collect()
+}
+
+#[test]
+fn the_same_again_costs_a_fiftieth_also_of_what_no_codec_makes_shorter() {
+    if !allowed() {
+        return;
+    }
+    let pair = pair();
+    for (name, content) in [("text", text(5_000_000)), ("archive", archive(1, 5_000_000))] {
+        let first = transfer(&pair, &content);
+        let again = transfer(&pair, &content);
+        println!("{name}: {} bytes took {first} on the wire, and {again} again", content.len());
+        assert!(again * 50 <= content.len() as u64, "{name}: {again} again\n{}", pair.logs());
+    }
+    assert!(history(&pair, 0, "copied_bytes") > 9_000_000);
+    assert!(history(&pair, 1, "received_copies") > 100);
+    for which in [0, 1] {
+        assert_eq!(pair.drops(which, "history-gone"), 0, "{}", pair.logs());
+    }
+}
+
+/// A release, and the next one: a thousandth of its places have other bytes, and some of it is longer.
+#[test]
+fn a_release_after_its_predecessor_costs_a_twentieth() {
+    if !allowed() {
+        return;
+    }
+    let pair = pair();
+    let first = archive(2, 4_000_000);
+    let mut random = Random::new(3);
+    let mut second = Vec::new();
+    for piece in first.chunks(100_000) {
+        second.extend_from_slice(piece);
+        let at = second.len() - piece.len() / 2;
+        second.splice(at..at + 200, archive(random.next_u64(), 240));
+    }
+    let took = [transfer(&pair, &first), transfer(&pair, &second)];
+    println!("{} bytes took {}, their successor {}", first.len(), took[0], took[1]);
+    assert!(took[1] * 20 <= second.len() as u64, "{took:?}\n{}", pair.logs());
+}
+
+/// A decoder that was written from the wire format apart from the program makes the same of blocks that copy.
+#[test]
+fn another_decoder_makes_the_same_of_copies() {
+    if !allowed() || !has_scapy() || !has("zstd") {
+        return;
+    }
+    let rate = "10Mbit".parse().unwrap();
+    let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
+    let link = Capture::start(&pair.hosts, &pair.dir.path().join("link.pcap"));
+    let (node, paced) = ("danger_export_keys = \"esp-keys\"", paced(rate, rate));
+    let rule = format!("{RULE}codec = \"zstd-3\"\n");
+    let pair = pair.and_up(Extra { node, link: &paced, sections: &rule, ..Extra::default() });
+    let contents = [text(300_000), archive(5, 200_000)];
+    for content in contents.iter().chain(&contents) {
+        transfer(&pair, content);
+    }
+    let opened = open(&pair, &link.stop());
+    let there: Vec<_> = opened.iter().filter(|it| it.direction == "out").collect();
+    let made: usize = there.iter().flat_map(|it| &it.packets).map(Vec::len).sum();
+    assert!(made > 2 * 500_000, "{made} bytes of packets");
+    let whole = contents.iter().all(|content| {
+        let carried = |piece: &[u8]| {
+            let packets = there.iter().flat_map(|it| &it.packets);
+            packets.filter(|packet| packet.windows(piece.len()).any(|window| window == piece)).count()
+        };
+        carried(&content[1_000..1_200]) >= 2
+            && carried(&content[content.len() - 300..content.len() - 100]) >= 2
+    });
+    assert!(whole, "the packets carry something else");
+    let copied: u64 = there.iter().filter_map(|it| it.line["copied"].as_u64()).sum();
+    println!("{copied} bytes copied");
+    assert!(copied > 450_000, "{copied} bytes copied");
+}
+
+/// Each end forgets what the other has forgotten; nothing is lost by it.
+#[test]
+fn a_cache_begins_anew_when_either_end_does() {
+    if !allowed() {
+        return;
+    }
+    let rate = "10Mbit".parse().unwrap();
+    let mut pair = pair();
+    let content = archive(4, 1_000_000);
+    let link = paced(rate, rate);
+    for which in [0, 1] {
+        transfer(&pair, &content);
+        let again = transfer(&pair, &content);
+        assert!(again * 20 <= content.len() as u64, "{again} before the restart of {which}\n{}", pair.logs());
+        pair.kill(which);
+        pair.start(which, Extra { link: &link, sections: RULE, ..Extra::default() });
+        pair.daemon(1 - which).wait_for_session(["site-b", "site-a"][1 - which], PATIENCE).unwrap();
+    }
+    transfer(&pair, &content);
+    assert!(transfer(&pair, &content) * 20 <= content.len() as u64, "{}", pair.logs());
+}
