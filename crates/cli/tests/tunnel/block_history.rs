@@ -42,7 +42,7 @@ fn transfer(pair: &Pair) -> Vec<u8> {
 }
 
 /// The bytes of one TCP stream in these packets.
-fn stream<'a>(packets: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
+pub(crate) fn stream<'a>(packets: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     let (mut first, mut bytes) = (None, Vec::new());
     for packet in packets.map(|packet| ip::Packet::parse(packet).unwrap()) {
         let segment = tcp::Segment::parse(packet.payload()).unwrap();

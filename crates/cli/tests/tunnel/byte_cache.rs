@@ -8,6 +8,7 @@ use strait_clock::Random;
 use strait_testbed::outside::{has, has_scapy};
 use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
 
+use crate::block_history::stream;
 use crate::capture::Capture;
 use crate::outside::open;
 use crate::pair::{Family, PATIENCE, Pair, allowed};
@@ -119,17 +120,17 @@ fn another_decoder_makes_the_same_of_copies() {
     }
     let opened = open(&pair, &link.stop());
     let there: Vec<_> = opened.iter().filter(|it| it.direction == "out").collect();
-    let made: usize = there.iter().flat_map(|it| &it.packets).map(Vec::len).sum();
-    assert!(made > 2 * 500_000, "{made} bytes of packets");
-    let whole = contents.iter().all(|content| {
-        let carried = |piece: &[u8]| {
-            let packets = there.iter().flat_map(|it| &it.packets);
-            packets.filter(|packet| packet.windows(piece.len()).any(|window| window == piece)).count()
-        };
-        carried(&content[1_000..1_200]) >= 2
-            && carried(&content[content.len() - 300..content.len() - 100]) >= 2
-    });
-    assert!(whole, "the packets carry something else");
+    // By the ports that they come from, in the order of the connections.
+    let mut connections: Vec<(&[u8], Vec<&[u8]>)> = Vec::new();
+    for packet in there.iter().flat_map(|it| &it.packets) {
+        let port = &packet[20..22];
+        match connections.iter_mut().find(|(of, _)| *of == port) {
+            Some((_, packets)) => packets.push(packet),
+            None => connections.push((port, vec![packet])),
+        }
+    }
+    let made: Vec<_> = connections.into_iter().map(|(_, packets)| stream(packets.into_iter())).collect();
+    assert!(made.iter().eq(contents.iter().chain(&contents)), "the packets carry something else");
     let copied: u64 = there.iter().filter_map(|it| it.line["copied"].as_u64()).sum();
     println!("{copied} bytes copied");
     assert!(copied > 450_000, "{copied} bytes copied");
@@ -145,14 +146,14 @@ fn a_cache_begins_anew_when_either_end_does() {
     let mut pair = pair();
     let content = archive(4, 1_000_000);
     let link = paced(rate, rate);
+    // Keys may be new in the middle of a transfer, after a restart.
+    let costs_little = |pair: &Pair| (0..5).any(|_| transfer(pair, &content) * 20 <= content.len() as u64);
     for which in [0, 1] {
-        transfer(&pair, &content);
-        let again = transfer(&pair, &content);
-        assert!(again * 20 <= content.len() as u64, "{again} before the restart of {which}\n{}", pair.logs());
+        assert!(costs_little(&pair), "before the restart of {which}\n{}", pair.logs());
         pair.kill(which);
         pair.start(which, Extra { link: &link, sections: RULE, ..Extra::default() });
         pair.daemon(1 - which).wait_for_session(["site-b", "site-a"][1 - which], PATIENCE).unwrap();
     }
-    transfer(&pair, &content);
-    assert!(transfer(&pair, &content) * 20 <= content.len() as u64, "{}", pair.logs());
+    assert!(costs_little(&pair), "after all\n{}", pair.logs());
+    assert_eq!(pair.drops(1, "history-gone"), 0, "{}", pair.logs());
 }

@@ -159,8 +159,14 @@ impl CompressUnit {
         if let Some(cached) = &self.cached {
             let (prefix, staged) = (&self.history.prefix, (cached.headers, &*self.staged));
             let prefix = if plan.is_some() { prefix.as_slice() } else { &[] };
-            let head = cached.head_len() + plan.map_or(0, |plan| plan.head_len());
-            let made = blocks.make_staged(method, staged, prefix, output.get_mut(head..)?)?;
+            let mut head = cached.head_len() + plan.map_or(0, |plan| plan.head_len());
+            let mut made = blocks.make_staged(method, staged, prefix, output.get_mut(head..)?)?;
+            if made.coding.codec == Codec::None && !prefix.is_empty() {
+                // What no codec makes shorter is behind nothing.
+                self.task.plan = plan.map(BlockPlan::alone);
+                head = cached.head_len() + self.task.plan.map_or(0, |plan| plan.head_len());
+                made = blocks.make_staged(Method::NONE, staged, &[], output.get_mut(head..)?)?;
+            }
             self.padded = head + made.len;
             return Some(made);
         }
