@@ -1,6 +1,7 @@
 //! Parts of Strait blocks, and the packets of an expanded one.
 
 use strait_wire::block::{self, HEADER_LEN, Header, PADDING_MIN};
+use strait_wire::history::BlockCache;
 use strait_wire::ip;
 
 /// One buffer, read as a part, as a padded block and as an expanded one.
@@ -12,6 +13,12 @@ pub fn check(data: &[u8]) {
         bytes.extend_from_slice(rest);
         assert_eq!(bytes, data);
         check_packets(rest);
+    }
+    if let Ok((said, rest)) = BlockCache::parse(data) {
+        let mut bytes = vec![0; said.head_len()];
+        said.emit(&mut bytes).unwrap();
+        bytes.extend_from_slice(rest);
+        assert_eq!(bytes, data);
     }
     if let Ok(block) = block::without_padding(data) {
         assert!(data.starts_with(block) && data.len() >= block.len() + PADDING_MIN);
