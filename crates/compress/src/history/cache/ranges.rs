@@ -7,7 +7,11 @@ use std::ops::Range;
 ///
 /// They grow at their end and are dropped from their front; in between only what was overtaken is put, so a queue is moved little.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Ranges(VecDeque<Range<u64>>);
+pub(super) struct Ranges {
+    held: VecDeque<Range<u64>>,
+    /// Bytes of all of them.
+    bytes: u64,
+}
 
 /// What became of a range that was to be added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,47 +29,51 @@ pub(super) enum Added {
 impl Ranges {
     /// Adds a range that is not empty, if there are no more than `most` ranges then.
     pub(super) fn add(&mut self, new: Range<u64>, most: usize) -> Added {
-        let at = self.0.partition_point(|range| range.end < new.start);
-        let here = self.0.get(at);
+        let at = self.held.partition_point(|range| range.end < new.start);
+        let here = self.held.get(at);
         if here.is_some_and(|range| range.start <= new.start && new.end <= range.end) {
             return Added::Before;
         }
         let joins_before = here.is_some_and(|range| range.end == new.start);
         let next = if joins_before { at + 1 } else { at };
-        let after = self.0.get(next).map(|range| (range.start, range.end));
+        let len = new.end - new.start;
+        let after = self.held.get(next).map(|range| (range.start, range.end));
         match after {
             Some((start, _)) if start < new.end => return Added::Partly,
             Some((start, end)) if start == new.end => self.join(at, joins_before, new.start, end),
             _ if joins_before => self.set_end(at, new.end),
-            _ if self.0.len() >= most => return Added::Full,
-            _ => self.0.insert(at, new),
+            _ if self.held.len() >= most => return Added::Full,
+            _ => self.held.insert(at, new),
         }
+        self.bytes += len;
         Added::New
     }
 
     /// Joins the range that follows to what is before it.
     fn join(&mut self, at: usize, joins_before: bool, start: u64, end: u64) {
         if joins_before {
-            self.0.remove(at + 1);
+            self.held.remove(at + 1);
             self.set_end(at, end);
-        } else if let Some(range) = self.0.get_mut(at) {
+        } else if let Some(range) = self.held.get_mut(at) {
             range.start = start;
         }
     }
 
     fn set_end(&mut self, at: usize, end: u64) {
-        if let Some(range) = self.0.get_mut(at) {
+        if let Some(range) = self.held.get_mut(at) {
             range.end = end;
         }
     }
 
     /// Drops what is before a position.
     pub(super) fn drop_before(&mut self, position: u64) {
-        while self.0.front().is_some_and(|range| range.end <= position) {
-            self.0.pop_front();
+        while let Some(gone) = self.held.pop_front_if(|range| range.end <= position) {
+            self.bytes -= gone.end - gone.start;
         }
-        if let Some(front) = self.0.front_mut() {
-            front.start = front.start.max(position);
+        if let Some(front) = self.held.front_mut() {
+            let start = front.start.max(position);
+            self.bytes -= start - front.start;
+            front.start = start;
         }
     }
 
@@ -76,7 +84,7 @@ impl Ranges {
 
     /// The first range that ends behind this position.
     pub(super) fn at_or_after(&self, position: u64) -> Option<Range<u64>> {
-        self.0.get(self.0.partition_point(|range| range.end <= position)).cloned()
+        self.held.get(self.held.partition_point(|range| range.end <= position)).cloned()
     }
 
     /// Whether all of a range is held.
@@ -85,12 +93,13 @@ impl Ranges {
     }
 
     /// Bytes held.
-    pub(super) fn bytes(&self) -> u64 {
-        self.0.iter().map(|range| range.end - range.start).sum()
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     pub(super) fn clear(&mut self) {
-        self.0.clear();
+        self.held.clear();
+        self.bytes = 0;
     }
 }
 
@@ -120,14 +129,14 @@ mod tests {
                         }
                         Added::Before => prop_assert_eq!(held, len),
                         Added::Partly => prop_assert!(held > 0 && held < len),
-                        Added::Full => prop_assert_eq!((held, ranges.0.len()), (0, MOST)),
+                        Added::Full => prop_assert_eq!((held, ranges.held.len()), (0, MOST)),
                     }
                 }
                 prop_assert_eq!(ranges.bytes(), model.len() as u64);
                 for position in 0..75 {
                     prop_assert_eq!(ranges.around(position).is_some(), model.contains(&position));
                 }
-                prop_assert!(ranges.0.iter().zip(ranges.0.iter().skip(1)).all(|(a, b)| a.start < a.end && a.end < b.start));
+                prop_assert!(ranges.held.iter().zip(ranges.held.iter().skip(1)).all(|(a, b)| a.start < a.end && a.end < b.start));
                 prop_assert_eq!(ranges.cover(&new), new.clone().all(|position| model.contains(&position)));
             }
         }
