@@ -1,13 +1,9 @@
 //! Blocks of one flow that are compressed behind earlier ones, as a decoder sees them that was written from the wire format apart from
 //! the program: what it makes of a capture of the link is what came out of the tunnel.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
-
 use strait_testbed::outside::{has, has_scapy};
 use strait_testbed::sample;
-use strait_testbed::{Extra, LinkSpec, TwoHosts, paced};
+use strait_testbed::{Extra, LinkSpec, Transfer, TwoHosts, paced};
 
 use strait_wire::{ip, tcp};
 
@@ -24,21 +20,16 @@ fn transfer(pair: &Pair) -> Vec<u8> {
     let file =
         sample::generate(sample::DEFAULT_SEED).into_iter().find(|file| file.name.contains("log")).unwrap();
     let content: Vec<u8> = file.bytes.iter().copied().cycle().take(BYTES).collect();
-    let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
-    let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = thread::spawn(move || {
-        let mut stream = listener.accept().unwrap().0;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut came = Vec::new();
-        stream.read_to_end(&mut came).unwrap();
-        came
-    });
-    let mut stream = pair.hosts.a.run("connect", || TcpStream::connect(address)).unwrap();
-    stream.write_all(&content).unwrap();
-    drop(stream);
-    assert!(server.join().unwrap() == content, "{}", pair.logs());
+    carry(pair, &content);
     content
+}
+
+/// Sends bytes over a TCP connection of their own, and looks whether they arrive as they are.
+pub(crate) fn carry(pair: &Pair, content: &[u8]) {
+    let (from, to, address) = (&pair.hosts.a, &pair.hosts.b, pair.inside(1, Family::V4));
+    let content = &content.into();
+    let transfer = Transfer { from, to, address, name: "test", content, patience: PATIENCE };
+    transfer.run(&mut |_| {}).unwrap_or_else(|error| panic!("{error}\n{}", pair.logs()));
 }
 
 /// The bytes of one TCP stream in these packets.

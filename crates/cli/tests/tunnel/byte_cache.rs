@@ -1,17 +1,13 @@
 //! A byte cache: what a tunnel carried once costs little the second time, in another flow, whether a codec makes it shorter or not.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::thread;
-
 use strait_clock::Random;
 use strait_testbed::outside::{has, has_scapy};
 use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
 
-use crate::block_history::stream;
+use crate::block_history::{carry, stream};
 use crate::capture::Capture;
 use crate::outside::open;
-use crate::pair::{Family, PATIENCE, Pair, allowed};
+use crate::pair::{PATIENCE, Pair, allowed};
 
 /// Whose data has a cache, and whose has none.
 const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"releases\"\ncache = \"64MiB\"\n";
@@ -19,20 +15,7 @@ const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"
 /// Sends `content` over a TCP connection of its own; gives the bytes on the wire that took, of both directions.
 fn transfer(pair: &Pair, content: &[u8]) -> u64 {
     let before = wire(pair);
-    let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
-    let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
-    let address = listener.local_addr().unwrap();
-    let server = thread::spawn(move || {
-        let mut stream = listener.accept().unwrap().0;
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut came = Vec::new();
-        stream.read_to_end(&mut came).unwrap();
-        came
-    });
-    let mut stream = pair.hosts.a.run("connect", || TcpStream::connect(address)).unwrap();
-    stream.write_all(content).unwrap();
-    drop(stream);
-    assert!(server.join().unwrap() == content, "{}", pair.logs());
+    carry(pair, content);
     wire(pair) - before
 }
 
