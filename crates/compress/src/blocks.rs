@@ -101,18 +101,14 @@ impl Blocks {
         staged: &mut Vec<u8>,
         kept: &mut Vec<u8>,
     ) -> (bool, CacheCoded) {
-        if self.between.len() < packets.len() {
-            self.between.resize(packets.len(), 0);
-        }
-        let coded = if headers { self.headers.encode(packets, &mut self.between) } else { None };
-        let input = coded.and_then(|len| self.between.get(..len)).unwrap_or(packets);
-        let payloads = payloads(Coding { headers: coded.is_some(), codec: Codec::None }, input);
+        let (headers, input) = code(&mut self.headers, &mut self.between, headers, packets);
+        let payloads = payloads(headers, input);
         let (head, _) = input.split_at(input.len() - payloads.len());
         staged.clear();
         staged.extend_from_slice(head);
         kept.clear();
         kept.extend_from_slice(payloads);
-        (coded.is_some(), cache.say(payloads, staged))
+        (headers, cache.say(payloads, staged))
     }
 
     /// Compresses what [`Blocks::stage`] made behind `prefix` into the front of `output`; as it is where that gains nothing. `None` when
@@ -164,7 +160,7 @@ impl Blocks {
         output: &mut [u8],
     ) -> Result<usize, BlockError> {
         kept.clear();
-        let coded = payloads(Coding { headers, codec: Codec::None }, staged);
+        let coded = payloads(headers, staged);
         if headers {
             let cap = output.len();
             let (head, _) = staged.split_at(staged.len() - coded.len());
@@ -193,15 +189,11 @@ impl Blocks {
         packets: &'a [u8],
         output: &mut [u8],
     ) -> Option<(Made, &'a [u8])> {
-        if self.between.len() < packets.len() {
-            self.between.resize(packets.len(), 0);
-        }
-        let coded = if headers { self.headers.encode(packets, &mut self.between) } else { None };
-        let input = coded.map_or(Some(packets), |len| self.between.get(..len))?;
+        let (headers, input) = code(&mut self.headers, &mut self.between, headers, packets);
         let room = output.len().min(input.len().saturating_sub(1));
         let len = self.codecs.compress_behind(method, prefix, input, output.get_mut(..room)?)?;
-        let coding = Coding { headers: coded.is_some(), codec: method.codec };
-        Some((Made { coding, len, coded: input.len() }, payloads(coding, input)))
+        let coding = Coding { headers, codec: method.codec };
+        Some((Made { coding, len, coded: input.len() }, payloads(headers, input)))
     }
 
     /// Expands `block` into the front of `output` and says how many bytes that gave.
@@ -263,13 +255,30 @@ impl Blocks {
         let len = self.codecs.expand_behind(codec, prefix, block, between)?;
         let between = between.get(..len).unwrap_or_default();
         let len = self.headers.expand_at_most(most, between, output)?;
-        Ok((len, payloads(Coding { headers, codec }, between)))
+        Ok((len, payloads(headers, between)))
+    }
+}
+
+/// Packets with their headers coded, in `between`, if that is wanted and makes them shorter; else as they are.
+fn code<'a>(
+    coder: &mut Coder,
+    between: &'a mut Vec<u8>,
+    wanted: bool,
+    packets: &'a [u8],
+) -> (bool, &'a [u8]) {
+    if between.len() < packets.len() {
+        between.resize(packets.len(), 0);
+    }
+    let len = if wanted { coder.encode(packets, between) } else { None };
+    match len.and_then(|len| between.get(..len)) {
+        Some(coded) => (true, coded),
+        None => (false, packets),
     }
 }
 
 /// What is kept of a block: the payloads of its packets, one after another; whole packets where their headers are not coded.
-fn payloads(coding: Coding, input: &[u8]) -> &[u8] {
-    if coding.headers { headers::payloads(input) } else { input }
+fn payloads(headers: bool, input: &[u8]) -> &[u8] {
+    if headers { headers::payloads(input) } else { input }
 }
 
 #[cfg(test)]
