@@ -290,14 +290,10 @@ impl Config {
 
     /// The trust domains that have a byte cache, and how many bytes it holds.
     fn caches(&self) -> impl Iterator<Item = (&str, u64)> {
-        let mut known = Vec::new();
-        self.rules.rules().iter().filter_map(move |rule| {
-            let capacity = rule.cache?.capacity.bytes();
-            if known.contains(&rule.domain) {
-                return None;
-            }
-            known.push(rule.domain);
-            Some((self.domains.get(usize::from(rule.domain.0))?.as_str(), capacity))
+        self.domains.iter().enumerate().filter_map(|(number, name)| {
+            let mut of_domain =
+                self.rules.rules().iter().filter(move |rule| usize::from(rule.domain.0) == number);
+            Some((name.as_str(), of_domain.find_map(|rule| rule.cache)?.capacity.bytes()))
         })
     }
 }

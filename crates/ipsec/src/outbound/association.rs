@@ -297,7 +297,7 @@ impl Association {
         if method.codec == Codec::None || !codecs.contains(method.codec) || len < THRESHOLD {
             return 0;
         }
-        len.saturating_sub(block::HEADER_LEN * len.div_ceil(self.part_room()))
+        self.cached_below(len)
     }
 
     /// How small `len` bytes of packets have to be as a block that copies from a cache, compressed or not.

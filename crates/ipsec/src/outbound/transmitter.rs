@@ -157,7 +157,7 @@ impl Transmitter {
         let codec = Coding::NONE.id() | block::PROMPT;
         let header = block::Header {
             codec,
-            kind: block::BlockKind::Alone,
+            kind: BlockKind::Alone,
             id: tx.link.association.next_block(),
             part: 0,
             parts: 1,
