@@ -407,7 +407,8 @@ impl TxStages {
         }
         (waiting.rule, waiting.group.domain) = (Some(place), Some(rule.domain));
         waiting.group.history = rule.history;
-        let cache = rule.cache.map(|cache| cache.domain);
+        // What does not shrink has no policy of its own, so that of the rule counts.
+        let cache = rule.cache.filter(|_| rule.policy.shows_lengths()).map(|cache| cache.domain);
         waiting.group.cache = cache.filter(|domain| link.has_cache(*domain));
         let allowed = rule.allowed.towards(link.association.only());
         let policy = rule.policy;

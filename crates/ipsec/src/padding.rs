@@ -183,6 +183,12 @@ impl LeakPolicy {
     /// Not padded, and mixed within the trust domain.
     pub const NONE: LeakPolicy = LeakPolicy { padding: Padding::None, mix: Mix::Domain, pause: false };
 
+    /// Whether lengths may tell all that they do: only then is anything said by what was sent before.
+    #[must_use]
+    pub fn shows_lengths(&self) -> bool {
+        self.padding == Padding::None && !self.pause
+    }
+
     /// Bits that 1,000 packets can tell at most by this policy, however many blocks they become; nothing where it sets no limit.
     #[must_use]
     pub fn most_per_1000_packets(&self) -> Option<f64> {

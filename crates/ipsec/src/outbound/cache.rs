@@ -10,7 +10,7 @@ use strait_wire::history::{BlockCache, BlockHistory, Receipt};
 
 use super::group::Group;
 use super::job::CompressUnit;
-use crate::{CacheList, DomainTag, Padding};
+use crate::{CacheList, DomainTag};
 
 /// Packets of fewer bytes together are not worth the work: what they save, headers of lone packets save as well.
 const LEAST: usize = 256;
@@ -86,7 +86,7 @@ impl LinkCaches {
     ) -> Option<CachedUnit> {
         let place = self.agreed.place(group.cache?)?;
         let capacity = self.agreed.get(place)?.capacity;
-        if packets.len() < LEAST || group.policy.padding != Padding::None || group.policy.pause {
+        if packets.len() < LEAST {
             return None;
         }
         let at = usize::from(place);

@@ -8,7 +8,7 @@ use strait_wire::history::{Receipt, Receipts};
 use super::bulk_flows::BulkFlows;
 use super::cache::LinkCaches;
 use super::group::Group;
-use crate::{HistoryTerms, OutboundSa, Padding};
+use crate::{HistoryTerms, OutboundSa};
 
 /// Packets a second that are tried, and so many at once. A try takes some 10 microseconds with the payload, so they take 2 % of a processor
 /// at most; 2,000 packets a second are 40 telephones, or more than 1 Mbit/s of the shortest packets.
@@ -121,8 +121,8 @@ impl LinkHistory {
 /// Whose history blocks of this group have, if they have one: those of one flow that may be compressed, and whose lengths need not tell
 /// less.
 pub(super) fn stream_of(group: &Group) -> Option<StreamKey> {
-    let plain = group.policy.padding == Padding::None && !group.policy.pause;
-    if group.flow == 0 || group.history.is_none() || !group.allowed.something() || !plain {
+    let shows = group.policy.shows_lengths();
+    if group.flow == 0 || group.history.is_none() || !group.allowed.something() || !shows {
         return None;
     }
     Some(StreamKey { flow: group.flow, domain: group.domain?.0, edition: group.edition })

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use strait_compress::history::HistoryScope;
 use strait_compress::history::cache::CacheCapacity;
-use strait_ipsec::{CacheList, Domain, DomainCache, DomainTag, LeakPolicy, Reason, Rule};
+use strait_ipsec::{
+    CacheList, Domain, DomainCache, DomainTag, HistoryCounters, LeakPolicy, Padding, Reason, Rule,
+};
 use strait_sim::{
     Conversation, Filler, LinkSettings, LinkSwitch, LossModel, PairSettings, Reordering, SimNetwork,
     TcpSettings, TcpTransfer,
@@ -145,41 +147,20 @@ fn nothing_wrong_arrives_whatever_the_path_does() {
     }
 }
 
-#[test]
-fn an_outage_a_rekey_and_a_restart_forget_no_more_than_they_must() {
+/// Text through an outage, a restart of either end and a rekey, where `change` says how blocks are made; what `count` counts of those that
+/// came, before and between these and at the end.
+fn through_faults(change: impl Fn(&mut PairSettings), count: impl Fn(&HistoryCounters) -> u64) -> Vec<u64> {
     let _seed = Seed(6);
     let mut network = joined(6, |pair| {
         link(pair, |_| {});
-        pair.a.rules = vec![rule(Some(HistoryScope::Flow))];
+        change(pair);
         pair.a.lifetime.soft = seconds(60);
     });
-    let tally = talk(&mut network, 80, |network, second| match second {
-        10 => network.link(A, B).switch = LinkSwitch::Down,
-        12 => network.link(A, B).switch = LinkSwitch::Up,
-        20 => network.restart(B).unwrap(),
-        30 => network.restart(A).unwrap(),
-        _ => {}
-    })
-    .tally();
-    assert_eq!((tally.damaged, tally.repeated), (0, 0));
-    assert!(tally.arrived * 2 > tally.sent, "{tally:?}");
-    let receiver = network.node(B);
-    assert_eq!((receiver.drops(Reason::MalformedBlock), receiver.drops(Reason::HistoryGone)), (0, 0));
-    assert!(receiver.peer_counters(A).history.in_blocks.get() > 30, "after the restarts as well");
-}
-
-#[test]
-fn an_outage_a_rekey_and_restarts_leave_caches_right() {
-    let _seed = Seed(6);
-    let mut network = joined(6, |pair| {
-        link(pair, |_| {});
-        cached(pair);
-        pair.a.lifetime.soft = seconds(60);
-    });
-    let mut copies = Vec::new();
+    let counted = |network: &SimNetwork| count(&network.node(B).peer_counters(A).history);
+    let mut counts = Vec::new();
     let tally = talk(&mut network, 80, |network, second| {
         if [9, 19, 29, 40].contains(&second) {
-            copies.push(network.node(B).peer_counters(A).history.in_copies.get());
+            counts.push(counted(network));
         }
         match second {
             10 => network.link(A, B).switch = LinkSwitch::Down,
@@ -194,9 +175,44 @@ fn an_outage_a_rekey_and_restarts_leave_caches_right() {
     assert!(tally.arrived * 2 > tally.sent, "{tally:?}");
     let receiver = network.node(B);
     assert_eq!((receiver.drops(Reason::MalformedBlock), receiver.drops(Reason::HistoryGone)), (0, 0));
-    println!("{copies:?} blocks with copies");
+    counts.push(counted(&network));
+    counts
+}
+
+#[test]
+fn an_outage_a_rekey_and_a_restart_forget_no_more_than_they_must() {
+    let with_history = |pair: &mut PairSettings| pair.a.rules = vec![rule(Some(HistoryScope::Flow))];
+    let blocks = through_faults(with_history, |history| history.in_blocks.get());
+    assert!(blocks.last().is_some_and(|count| *count > 30), "after the restarts as well: {blocks:?}");
+}
+
+#[test]
+fn an_outage_a_rekey_and_restarts_leave_caches_right() {
+    let copies = through_faults(cached, |history| history.in_copies.get());
     assert!(copies.iter().all(|count| *count > 0), "{copies:?}");
-    assert!(receiver.peer_counters(A).history.in_copies.get() > 30, "after the restarts as well");
+    assert!(copies.last().is_some_and(|count| *count > 30), "after the restarts as well: {copies:?}");
+}
+
+#[test]
+fn a_padded_rule_copies_nothing_also_of_what_does_not_shrink() {
+    let _seed = Seed(8);
+    let mut network = joined(8, |pair| {
+        link(pair, |_| {});
+        cached(pair);
+        for rule in &mut pair.a.rules {
+            rule.policy.padding = Padding::Padme;
+        }
+    });
+    let archive: Arc<[u8]> = {
+        let mut random = strait_clock::Random::new(8);
+        (0..12_500).flat_map(|_| random.next_u64().to_be_bytes()).collect()
+    };
+    for _ in 0..2 {
+        let mut transfers = [TcpTransfer::carrying([A, B], 80, TcpSettings::default(), Arc::clone(&archive))];
+        TcpTransfer::run(&mut transfers, &mut network, (seconds(8), millis(5)), |_, _, _| {});
+        assert_eq!(transfers[0].receiver().received(), 100_000);
+    }
+    assert_eq!(network.node(B).peer_counters(A).history.in_copies.get(), 0);
 }
 
 #[test]

@@ -7,13 +7,13 @@ use strait_wire::{Protocol, Tos};
 
 use super::report::sealed;
 use super::{Transmitter, needs_mark, put};
+use crate::Reason;
 use crate::offload::SuperPacket;
 use crate::orders::HistoryOrder;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::group::Group;
 use crate::outbound::history::{LinkHistory, PACKET_MAX};
 use crate::repair::is_pure_acknowledgement;
-use crate::{Padding, Reason};
 
 /// How a packet of `len` bytes may be tried, if it may.
 fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: &Group) -> Option<LoneTerms> {
@@ -32,7 +32,7 @@ fn terms(tx: &mut TxContext<'_, impl Outlet>, packet: &[u8], len: usize, group: 
     if !tx.link.history.as_mut()?.may_try(tx.now) || needs_mark(tx, packet, len) {
         return None;
     }
-    let payload = group.allowed.something() && group.policy.padding == Padding::None && !group.policy.pause;
+    let payload = group.allowed.something() && group.policy.shows_lengths();
     // A domain's number means nothing under other rules.
     let share = u64::from(group.edition) << u16::BITS | group.domain.map_or(0, |domain| u64::from(domain.0));
     Some(LoneTerms { scope, share, payload, invest: INVEST })

@@ -5,7 +5,8 @@ use strait_ipsec::{AttackerPlace, LeakPolicy, Mix, Rule, RuleCounters};
 use crate::report::{AttackerReport, LeakReport};
 
 pub(super) fn report(rule: &Rule, counters: &RuleCounters) -> LeakReport {
-    let (policy, cache) = (&rule.policy, rule.cache.is_some());
+    let policy = &rule.policy;
+    let cache = rule.cache.is_some() && policy.shows_lengths();
     let attacker = |place| attacker(policy, cache, place, counters);
     LeakReport {
         padding: policy.padding.name().to_owned(),
