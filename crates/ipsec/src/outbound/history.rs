@@ -8,6 +8,7 @@ use strait_wire::history::{Receipt, Receipts};
 use super::bulk_flows::BulkFlows;
 use super::cache::LinkCaches;
 use super::group::Group;
+use super::return_budget::ReturnBudget;
 use crate::{HistoryTerms, OutboundSa};
 
 /// Packets a second that are tried, and so many at once. A try takes some 10 microseconds with the payload, so they take 2 % of a processor
@@ -32,6 +33,8 @@ pub(crate) struct LinkHistory {
     pub(super) owed: ReceiptQueue,
     /// What is owed for blocks.
     pub(super) owed_blocks: ReceiptQueue,
+    /// What receipts that leave alone may cost.
+    pub(super) budget: ReturnBudget,
     /// The association in use, counted from 1.
     association: u32,
     terms: HistoryTerms,
@@ -51,6 +54,7 @@ impl LinkHistory {
             caches: LinkCaches::new(terms.caches),
             owed: ReceiptQueue::default(),
             owed_blocks: ReceiptQueue::for_blocks(),
+            budget: ReturnBudget::default(),
             association: 0,
             terms,
             tries: Budget::new(TRIES, TRIES_BURST),

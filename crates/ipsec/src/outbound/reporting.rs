@@ -39,7 +39,7 @@ impl ReturnPath {
 /// Reports to one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Reporting {
-    /// What all that goes back unasked may cost.
+    /// What reports and requests for missing payloads may cost.
     pub(super) budget: ReturnBudget,
     waiting: Option<WaitingReport>,
     /// No other before then.

@@ -1,4 +1,5 @@
-//! What may go back to a peer unasked, in bytes: a share of what came from it.
+//! What may go back to a peer unasked, in bytes: a share of what came from it. Reports and requests for what is missing have one such
+//! budget, receipts of history another: where much is lost, requests take all of theirs, and history would gain nothing.
 
 use strait_clock::Time;
 use strait_scheduler::Budget;

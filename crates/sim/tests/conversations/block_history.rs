@@ -136,13 +136,12 @@ fn nothing_wrong_arrives_whatever_the_path_does() {
             let gone = receiver.drops(Reason::HistoryGone);
             assert_eq!(receiver.drops(Reason::MalformedBlock), 0, "{name}");
             let counters = receiver.peer_counters(A);
-            assert!(gone * 1_000 <= counters.history.in_blocks.get(), "{name}: {gone} blocks");
-            let copies = counters.history.in_copies.get();
-            // Where datagrams are lost, requests for them may leave receipts no room.
-            assert!(with_cache || copies == 0, "{name}: {copies} blocks with copies");
-            if name == "reordering" {
-                assert_eq!(copies > 0, with_cache, "{name}: {copies} blocks with copies");
-            }
+            let (blocks, copies) = (counters.history.in_blocks.get(), counters.history.in_copies.get());
+            println!("{name}: {blocks} blocks, {copies} with copies, {gone} gone");
+            assert!(gone * 1_000 <= blocks, "{name}: {gone} blocks");
+            // Requests for what was lost leave receipts their share.
+            assert!(blocks > 30, "{name}: {blocks} blocks with a history");
+            assert_eq!(copies > 30, with_cache, "{name}: {copies} blocks with copies");
         }
     }
 }

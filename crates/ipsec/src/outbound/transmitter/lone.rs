@@ -134,7 +134,7 @@ impl Transmitter {
         let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
         let bytes = bytes + tx.link.association.outer_len();
         let in_wire = tx.link.spec.counters.in_wire.get();
-        let budget = &mut tx.link.reporting.budget;
+        let Some(LinkHistory { budget, .. }) = tx.link.history.as_deref_mut() else { return };
         budget.note(in_wire, false);
         // Later ones say as much.
         if !budget.take(bytes + tx.own.overhead, false) {
