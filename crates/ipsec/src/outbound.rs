@@ -433,19 +433,23 @@ impl TxStages {
             return self.compressor.abandon(tx.link);
         }
         if !self.transmitter.departure.has_room(tx.link, tx.now) {
-            return false;
+            return self.gather_ahead(tx);
         }
         if self.transmitter.repair(tx) {
             return true;
         }
         if tx.link.backlog.has_ready() {
-            return self.promote(tx) || self.transmitter.departure.drain_ready(tx);
+            let drained = self.promote(tx) || self.transmitter.departure.drain_ready(tx);
+            return drained || self.gather_ahead(tx);
         }
         if tx.link.backlog.under_way.is_done() {
             return self.send_compressed(tx);
         }
-        if !tx.link.backlog.has_queued() || !self.may_gather(tx.link, tx.now) {
+        if !tx.link.backlog.has_queued() {
             return false;
+        }
+        if !self.may_gather(tx.link, tx.now) {
+            return self.gather_ahead(tx);
         }
         // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
         self.transmitter.beside(tx);
@@ -492,6 +496,21 @@ impl TxStages {
         tx.promoted = false;
         if tx.link.backlog.ready().len() > sealed {
             tx.link.backlog.queue.iter_mut().for_each(LinkQueue::has_left_parts);
+        }
+        went
+    }
+
+    /// Begins the next unit before the link has room for it, where a worker takes long to compress it.
+    fn gather_ahead(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
+        let has_idle = self.compressor.pool.has_idle();
+        let at = LinkScheduler::ahead_at(tx.link, &self.transmitter.departure, has_idle);
+        if at.is_none_or(|at| at > tx.now) {
+            return false;
+        }
+        let went = self.send_unit(tx);
+        if !went {
+            // It has to wait for what is under way, or longer.
+            tx.link.backlog.note_compressed(None);
         }
         went
     }

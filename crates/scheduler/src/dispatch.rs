@@ -59,9 +59,24 @@ impl Dispatcher {
     ///
     /// Nothing when no engine that can do this has room for a job.
     pub fn dispatch(&mut self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Ticket> {
+        self.dispatch_sparing(algorithm, bytes, Duration::MAX, now)
+    }
+
+    /// The same where the first engine has something else to do: it gets no job that takes it longer than `most`, unless no other
+    /// engine has room.
+    pub fn dispatch_sparing(
+        &mut self,
+        algorithm: AlgorithmIndex,
+        bytes: usize,
+        most: Duration,
+        now: Time,
+    ) -> Option<Ticket> {
         let offers = self.stations.iter().enumerate();
         let offers = offers.filter_map(|(engine, it)| Some((engine, it.offer(algorithm, bytes, now)?)));
-        let (engine, offer) = offers.min_by_key(|(_, offer)| (offer.finishing(), offer.takes()))?;
+        let (engine, offer) = offers.min_by_key(|(engine, offer)| {
+            let spared = *engine == 0 && offer.takes() > most;
+            (spared, offer.finishing(), offer.takes())
+        })?;
         let ticket = Ticket { engine, waits: offer.waits(), takes: offer.takes() };
         self.stations.get_mut(engine)?.accept(offer, now);
         Some(ticket)

@@ -61,7 +61,16 @@ impl Pacer {
     /// Whether something may be sent at `now` behind `bytes` that are about to be sent.
     #[must_use]
     pub fn has_room_behind(&self, bytes: u64, now: Time) -> bool {
-        self.full_at.max(now) + self.rate.time_for(bytes) <= now + BURST
+        self.room_behind_at(bytes, Duration::ZERO).is_some_and(|at| at <= now)
+    }
+
+    /// From when on something that is made so long `ahead` may be begun, for it to be sent behind `bytes` that are about to be sent;
+    /// `None` where these alone take longer than that.
+    #[must_use]
+    pub fn room_behind_at(&self, bytes: u64, ahead: Duration) -> Option<Time> {
+        let (taken, within) = (self.rate.time_for(bytes), ahead + BURST);
+        let full = self.full_at + taken;
+        (taken <= within).then(|| Time::from_nanos(full.as_nanos().saturating_sub(nanos(within))))
     }
 
     /// Takes `bytes` that were sent ahead of everything at `now` out of the bucket, as long as what went so before has not

@@ -1,5 +1,7 @@
 //! What waits on its way to one peer: packets, units that are being compressed, sealed datagrams.
 
+use core::time::Duration;
+
 use strait_scheduler::Ring;
 use strait_wire::Tos;
 
@@ -11,6 +13,11 @@ use crate::pool::Reorder;
 /// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
+
+/// A block is not begun earlier where compressing takes no longer than this: a pacer sends 4 ms in advance.
+const AHEAD_LEAST: Duration = Duration::from_millis(2);
+/// No block is begun longer before the link has room: half of what a unit may take of a slow link.
+const AHEAD_MAX: Duration = Duration::from_millis(50);
 
 /// What is known of a sealed datagram.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +37,9 @@ pub(crate) struct Backlog {
     /// Units that are being compressed, each with the bytes that it will be on the wire, as far as that can be told.
     pub(super) under_way: Reorder<CompressUnit, u64>,
     ready: Option<Ring<ReadyNote>>,
+    /// How long the last block was compressed by a worker, where the link would notice: the next is begun so long before the link has
+    /// room for it.
+    ahead: Duration,
     /// Whether what left last was promoted before sealed datagrams.
     pub(super) promoted: bool,
     /// Whether the link is in the round of links with something to send.
@@ -47,6 +57,24 @@ impl Backlog {
 
     pub(super) fn has_ready(&self) -> bool {
         self.ready.as_ref().is_some_and(|ready| !ready.is_empty())
+    }
+
+    /// How long before the link has room the next unit is to be begun.
+    pub(super) const fn ahead(&self) -> Duration {
+        self.ahead
+    }
+
+    /// A worker took so long to compress a block; nothing where there was nothing to compress.
+    pub(super) fn note_compressed(&mut self, took: Option<Duration>) {
+        let noticed = took.filter(|took| *took > AHEAD_LEAST).unwrap_or_default();
+        self.ahead = noticed.min(AHEAD_MAX);
+    }
+
+    /// Bytes that everything that has to leave before the next unit will be on the wire, as far as that can be told.
+    pub(super) fn before_next(&self) -> u64 {
+        let sealed =
+            self.ready.iter().flat_map(|ready| (0..ready.len()).filter_map(|index| ready.get(index)));
+        self.predicted() + sealed.map(|(datagram, _)| datagram.len() as u64).sum::<u64>()
     }
 
     /// Datagrams that are sealed and wait for room.

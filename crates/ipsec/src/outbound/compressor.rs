@@ -1,6 +1,7 @@
 //! Step 5: which method compresses a unit, and on which engine. Units of one peer leave in the order in which they were gathered.
 
 use core::num::NonZeroU32;
+use core::time::Duration;
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
@@ -214,6 +215,7 @@ impl Compressor {
     /// The first unit under way, if an engine has compressed it.
     pub(super) fn take_done(&mut self, link: &mut Link, now: Time) -> Option<CompressJob> {
         let (_, mut job) = link.backlog.under_way.pop()?;
+        link.backlog.note_compressed(job.took.map(Duration::from_nanos));
         self.account(&mut job, now);
         Some(job)
     }

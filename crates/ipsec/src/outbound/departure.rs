@@ -227,6 +227,14 @@ impl Departure {
         self.has_room_behind(link, 0, now)
     }
 
+    /// From when on a unit that is made so long `ahead` may be begun, for the link to have room for it behind so many bytes; `None` where
+    /// that is up to these bytes, or there is always room.
+    pub(super) fn room_behind_at(&self, link: &Link, bytes: u64, ahead: Duration) -> Option<Time> {
+        let own = link.pacing.pacer.as_ref()?.room_behind_at(bytes, ahead)?;
+        let up = self.up.as_ref().map(|up| up.room_behind_at(bytes, ahead));
+        Some(own.max(up.unwrap_or(Some(Time::ZERO))?))
+    }
+
     /// Whether the link has room behind so many bytes that are to leave before.
     pub(super) fn has_room_behind(&self, link: &Link, bytes: u64, now: Time) -> bool {
         let has_room = |pacer: &Pacer| pacer.has_room_behind(bytes, now);

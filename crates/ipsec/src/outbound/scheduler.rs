@@ -94,7 +94,18 @@ impl LinkScheduler {
         let due_at = due.map_or(Time::ZERO, LinkQueue::due_at);
         let repairs = link.repair.as_ref().and_then(|repair| repair.next_at(backlog.is_empty()));
         let waits = waits_for_an_engine || backlog.is_empty();
-        let due_at = repairs.into_iter().chain((!waits).then_some(due_at)).min()?;
-        Some(departure.room_at(link).max(due_at))
+        let due_at = repairs.into_iter().chain((!waits).then_some(due_at)).min();
+        let step = due_at.map(|due_at| departure.room_at(link).max(due_at));
+        step.into_iter().chain(LinkScheduler::ahead_at(link, departure, has_idle)).min()
+    }
+
+    /// When the next unit is to be begun before the link has room for it, since compressing takes long; nothing where that is not so.
+    pub(super) fn ahead_at(link: &Link, departure: &Departure, has_idle: bool) -> Option<Time> {
+        let backlog = &link.backlog;
+        if backlog.ahead().is_zero() || !has_idle || !backlog.has_queued() {
+            return None;
+        }
+        let at = departure.room_behind_at(link, backlog.before_next(), backlog.ahead())?;
+        Some(at.max(backlog.queue.as_ref().map_or(Time::ZERO, LinkQueue::due_at)))
     }
 }

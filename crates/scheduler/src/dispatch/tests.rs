@@ -37,6 +37,17 @@ fn job_goes_to_engine_that_finishes_first() {
 }
 
 #[test]
+fn long_jobs_spare_the_first_engine_while_another_has_room() {
+    let mut alike = Dispatcher::new(vec![
+        Engine { jobs: 2, ..engine(0.0, 1.0) },
+        Engine { jobs: 2, ..engine(50.0, 1.0) },
+    ]);
+    let mut engine = |bytes| alike.dispatch_sparing(AES, bytes, nanos(500), Time::ZERO).map(|it| it.engine);
+    assert_eq!([500, 501, 501, 501].map(&mut engine), [Some(0), Some(1), Some(1), Some(0)]);
+    assert_eq!(engine(1), None);
+}
+
+#[test]
 fn an_idle_system_uses_its_first_fastest_engine() {
     let mut three = Dispatcher::new(vec![engine(9.0, 9.0), engine(5.0, 1.0), engine(5.0, 1.0)]);
     assert_eq!(three.dispatch(AES, 100, Time::ZERO).unwrap().engine, 1);

@@ -1,5 +1,7 @@
+use core::time::Duration;
 use std::sync::Arc;
 
+use strait_clock::{Stopwatch, Time};
 use strait_compress::Method;
 use strait_crypto::{KeyMaterial, Suite};
 use strait_scheduler::Rate;
@@ -7,7 +9,7 @@ use strait_wire::ip::Version;
 use strait_wire::vnet::Header;
 use strait_wire::{Protocol, Spi};
 
-use crate::outbound::Order;
+use crate::outbound::{CompressTools, Order};
 use crate::pool::JOBS_AN_ENGINE;
 use crate::sample::{PEER, Receiver, SPI, STRAIT, Sender, Shape, rule};
 use crate::{IvMode, OutboundSa, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec};
@@ -53,6 +55,60 @@ fn single_unit_runs_on_calling_thread() {
     sender.drain();
     assert_eq!(sender.wire.handed, 0, "an engine that is idle and has nothing to be brought is first");
     assert!(!sender.wire.datagrams.is_empty());
+}
+
+/// Which share of a link of 10 Mbit/s is used while one worker takes so long for each block, in milliseconds.
+fn used(each: u64) -> f64 {
+    let rate = Rate::from_bits(10_000_000).unwrap();
+    let rules = vec![rule(1001, 1, "zstd-15".parse().unwrap())];
+    let mut sender = Sender::new(STRAIT, 1500, Some(rate), rules).with_workers(1);
+    let mut random = strait_clock::Random::new(1);
+    let [own, mut tools] = [(); 2].map(|()| {
+        let mut clock = 0;
+        CompressTools::new(Stopwatch::new(move || {
+            clock += each * 1_000_000;
+            clock
+        }))
+    });
+    sender.out.stages.compressor.pool.tools = own;
+    let begin = sender.now;
+    let (mut free, mut sent) = (begin, 0);
+    let mut done: Vec<(Time, super::CompressJob)> = Vec::new();
+    loop {
+        // There is always something to send, and no more than may wait.
+        while sent < 3_000 && sent < sender.peer.out_packets.get() + 80 {
+            // Half of it is left.
+            let payload = (0..19_500).map(|_| b'a' + (random.next_u64() & 15) as u8).collect();
+            let shape = Shape::new(Version::V4, Protocol::TCP, payload);
+            let (packet, header) = Shape { ports: [9, 1001], ..shape }.super_packet(1_300);
+            sender.send(&packet, &header);
+            sent += 15;
+        }
+        sender.release();
+        for mut job in sender.wire.jobs.drain(..) {
+            job.run(&mut tools);
+            free = free.max(sender.now) + Duration::from_millis(each);
+            done.push((free, job));
+        }
+        let step = sender.out.poll_timeout().map(|deadline| deadline.at.max(sender.now));
+        let ends = done.first().map(|(at, _)| *at);
+        let Some(next) = step.into_iter().chain(ends).min() else { break };
+        sender.now = next;
+        if ends == Some(next) {
+            sender.out.finished(done.remove(0).1, next);
+        }
+    }
+    assert_eq!(sender.dropped(), 0);
+    let took = sender.now.since(begin).as_secs_f64();
+    sender.peer.out_wire.get() as f64 * 8.0 / 10e6 / took
+}
+
+#[test]
+fn link_does_not_wait_while_the_next_block_is_compressed() {
+    for each in [1, 4, 8] {
+        let used = used(each);
+        assert!(used > 0.95, "{each} ms for each block: {used:.3} of the link");
+    }
 }
 
 #[test]
