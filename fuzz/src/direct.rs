@@ -90,7 +90,7 @@ fn receiver(spec: &SaSpec) -> Inbound {
     let mut policies = Policies::exit();
     policies.allow("192.0.2.1/32".parse().expect("a prefix"), PEER);
     policies.allow("2001:db8::1/128".parse().expect("a prefix"), PEER);
-    inbound.handle(inbound::Order::AddPeer(PEER, Arc::default()));
+    inbound.handle(inbound::Order::AddPeer(PEER, Arc::default(), Arc::default()));
     inbound.handle(inbound::Order::Policies(Arc::new(policies)));
     inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(spec))));
     inbound

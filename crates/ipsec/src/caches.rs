@@ -1,6 +1,8 @@
-//! Byte caches: which trust domains of two nodes have one, and how large.
+//! Byte caches: which trust domains of two nodes have one, and how large; and what a node has of them.
 
-use strait_compress::history::cache::CacheCapacity;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use strait_compress::history::cache::{CacheCapacity, CacheReceiver, CacheRole, CacheSender};
 use strait_wire::history::CACHES_MAX;
 
 /// A trust domain by its name, as two nodes know it: 8 bytes of the name's hash.
@@ -62,6 +64,134 @@ impl CacheList {
     pub fn place(&self, domain: DomainTag) -> Option<u8> {
         let at = self.iter().position(|cache| cache.domain == domain)?;
         u8::try_from(at).ok()
+    }
+}
+
+/// The byte caches that a node has with one peer, in both directions. They outlive associations and sessions; the packet path fills them,
+/// and another thread may store what changed. Each side of the packet path takes its lock once a block, so it only waits for that thread,
+/// for as long as 1 MiB is copied.
+#[derive(Debug, Default)]
+pub struct PeerCaches {
+    senders: Mutex<CacheSet<CacheSender>>,
+    receivers: Mutex<CacheSet<CacheReceiver>>,
+}
+
+/// The caches of one direction.
+#[derive(Debug)]
+struct CacheSet<T> {
+    /// Whether what was stored is still being read: until then there is no cache.
+    loading: bool,
+    caches: Vec<(DomainTag, Box<T>)>,
+}
+
+impl<T> Default for CacheSet<T> {
+    fn default() -> CacheSet<T> {
+        CacheSet { loading: false, caches: Vec::new() }
+    }
+}
+
+impl<T> CacheSet<T> {
+    fn get(&mut self, domain: DomainTag) -> Option<&mut Box<T>> {
+        self.caches.iter_mut().find(|(known, _)| *known == domain).map(|(_, cache)| cache)
+    }
+
+    /// The cache of a domain with this capacity; one with another begins anew.
+    fn with(
+        &mut self,
+        DomainCache { domain, capacity }: DomainCache,
+        new: fn(CacheCapacity) -> T,
+        capacity_of: fn(&T) -> CacheCapacity,
+    ) -> Option<&mut T> {
+        if self.loading {
+            return None;
+        }
+        self.caches.retain(|(known, cache)| *known != domain || capacity_of(cache) == capacity);
+        if self.get(domain).is_none() {
+            self.caches.push((domain, Box::new(new(capacity))));
+        }
+        self.get(domain).map(|cache| &mut **cache)
+    }
+
+    /// Forgets those of other domains.
+    fn retain(&mut self, agreed: &CacheList) {
+        if !self.loading {
+            self.caches.retain(|(domain, _)| agreed.place(*domain).is_some());
+        }
+    }
+}
+
+impl PeerCaches {
+    /// What was stored is to be read first: until then there are no caches.
+    pub fn begin_loading(&self) {
+        self.senders().loading = true;
+        self.receivers().loading = true;
+    }
+
+    /// What was stored is read.
+    pub fn loaded(
+        &self,
+        senders: Vec<(DomainTag, Box<CacheSender>)>,
+        receivers: Vec<(DomainTag, Box<CacheReceiver>)>,
+    ) {
+        *self.senders() = CacheSet { loading: false, caches: senders };
+        *self.receivers() = CacheSet { loading: false, caches: receivers };
+    }
+
+    /// Writes a segment that changed since it was written last to the end of `out`, and says its number; `None` where there is none.
+    pub fn store_changed(&self, (domain, role): (DomainTag, CacheRole), out: &mut Vec<u8>) -> Option<u64> {
+        match role {
+            CacheRole::Sender => self.senders().get(domain)?.store_changed(out),
+            CacheRole::Receiver => self.receivers().get(domain)?.store_changed(out),
+        }
+    }
+
+    /// Does something with the sender's end of a cache; `None` while what was stored is read.
+    pub(crate) fn with_sender<R>(
+        &self,
+        cache: DomainCache,
+        act: impl FnOnce(&mut CacheSender) -> R,
+    ) -> Option<R> {
+        self.senders().with(cache, CacheSender::new, CacheSender::capacity).map(act)
+    }
+
+    /// The same with the receiver's end.
+    pub(crate) fn with_receiver<R>(
+        &self,
+        cache: DomainCache,
+        act: impl FnOnce(&mut CacheReceiver) -> R,
+    ) -> Option<R> {
+        self.receivers().with(cache, CacheReceiver::new, CacheReceiver::capacity).map(act)
+    }
+
+    /// The peer's process may be another from now on, and these caches are agreed on: nothing is referred to before the peer has said
+    /// that it has it.
+    pub(crate) fn doubt_senders(&self, agreed: &CacheList) {
+        let mut set = self.senders();
+        set.retain(agreed);
+        set.caches.iter_mut().for_each(|(_, cache)| cache.clear());
+    }
+
+    /// The same at the receiver's end, which goes on with what it has.
+    pub(crate) fn agree_receivers(&self, agreed: &CacheList) {
+        self.receivers().retain(agreed);
+    }
+
+    /// Bytes that the peer is known to hold.
+    pub(crate) fn held_there(&self) -> u64 {
+        self.senders().caches.iter().map(|(_, cache)| cache.held_bytes()).sum()
+    }
+
+    /// Bytes that are held of the peer's.
+    pub(crate) fn held_here(&self) -> u64 {
+        self.receivers().caches.iter().map(|(_, cache)| cache.held_bytes()).sum()
+    }
+
+    fn senders(&self) -> MutexGuard<'_, CacheSet<CacheSender>> {
+        self.senders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn receivers(&self) -> MutexGuard<'_, CacheSet<CacheReceiver>> {
+        self.receivers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

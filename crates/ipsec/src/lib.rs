@@ -48,7 +48,7 @@ mod source;
 mod stream_link;
 pub mod wrap;
 
-pub use caches::{CacheList, DomainCache, DomainTag};
+pub use caches::{CacheList, DomainCache, DomainTag, PeerCaches};
 pub use counters::{
     CarrierCounters, CarrierState, CodecCounters, Counter, Counters, HistoryCounters, PeerCounters,
     QueueCounters, QueueDelay, RepairCounters, RuleCounters, Tally,

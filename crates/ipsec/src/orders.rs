@@ -8,7 +8,7 @@ use strait_clock::Time;
 use strait_compress::EndpointCosts;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::condition::Condition;
-use strait_wire::history::{Receipt, Receipts};
+use strait_wire::history::{CacheDigests, CacheQuestion, Receipt, Receipts};
 use strait_wire::missing::MissingRanges;
 use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Spi, Tos};
@@ -17,8 +17,8 @@ use crate::inbound::{DatagramGate, HeaderGate};
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
-    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCounters, PeerId, PeerSpec, Policies, RuleSet,
-    Source, StreamTrain,
+    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCaches, PeerCounters, PeerId, PeerSpec, Policies,
+    RuleSet, Source, StreamTrain,
 };
 
 /// A change to the sender, made between two packets.
@@ -93,7 +93,7 @@ pub enum SenderOrder {
 }
 
 /// What the receiver has to say of history.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub enum HistoryOrder {
     /// A lone unit of the peer's was kept here; it gets this receipt.
     KeptUnit(Receipt),
@@ -103,6 +103,10 @@ pub enum HistoryOrder {
     Receipts(Receipts),
     /// The peer has kept the blocks of these receipts.
     BlockReceipts(Receipts),
+    /// The peer asks what is held here of one of its byte caches.
+    CacheQuestion(CacheQuestion),
+    /// The peer says what it holds of one of this end's.
+    CacheDigests(Box<CacheDigests>),
 }
 
 /// A datagram with a header that the key manager has looked at.
@@ -123,8 +127,8 @@ pub struct HeldDatagram {
 /// A change to the receiver, made between two datagrams.
 #[derive(Debug)]
 pub enum ReceiverOrder {
-    /// A peer appears; what is received from it is counted there.
-    AddPeer(PeerId, Arc<PeerCounters>),
+    /// A peer appears; what is received from it is counted there, and kept there of its byte caches.
+    AddPeer(PeerId, Arc<PeerCounters>, Arc<PeerCaches>),
     /// A peer goes, with all its associations.
     RemovePeer(PeerId),
     /// What a peer does with delivery reports; until then it watches for changes.

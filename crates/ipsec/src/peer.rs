@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use crate::PeerCounters;
+use crate::{PeerCaches, PeerCounters};
 
 /// A peer's number within one node, never reused while the node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,4 +24,6 @@ pub struct PeerSpec {
     pub mtu: Option<u16>,
     /// Its counters, shared with the threads that show them.
     pub counters: Arc<PeerCounters>,
+    /// Its byte caches, shared with the receiver and with what stores them.
+    pub caches: Arc<PeerCaches>,
 }

@@ -356,6 +356,7 @@ impl Sender {
             endpoint: Some(endpoint()),
             mtu: Some(mtu),
             counters: Arc::clone(&peer),
+            caches: Arc::default(),
         };
         let mut sender = Sender { out, wire: Wire::default(), counters, peer, learned, now };
         sender.order(outbound::Order::AddPeer(Box::new(spec)));
@@ -490,7 +491,7 @@ impl Receiver {
         let settings =
             inbound::InboundSettings { forwarding: Forwarding::None, udp_offload: UdpOffload::Supported };
         let mut half = Inbound::new(settings, Gauge::none(), Arc::clone(&counters));
-        half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer)));
+        half.handle(inbound::Order::AddPeer(PEER, Arc::clone(&peer), Arc::default()));
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
         half.handle(inbound::Order::Install(Box::new(sa)));
         Receiver { half, site: ReceiverHost::default(), counters, peer }

@@ -21,6 +21,7 @@
 //! ```
 
 mod actions;
+mod cache_keeper;
 mod daily;
 mod directory;
 mod host_watch;
@@ -72,6 +73,7 @@ use crate::udp::UdpSocket;
 pub use start::StartError;
 pub use starter::StarterError;
 
+use cache_keeper::CacheKeeper;
 use daily::DailySecrets;
 use directory::{DirectoryPeers, DirectoryProcess, told};
 use host_watch::HostWatch;
@@ -139,6 +141,8 @@ struct Daemon {
     streams: StreamRelay,
     /// Peers by certificates, if a directory is followed.
     directory: Option<DirectoryPeers>,
+    /// Stores byte caches, if there is a folder for them.
+    caches: Option<CacheKeeper>,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -515,7 +519,7 @@ impl Daemon {
         for (to, bytes) in self.streams.close(self.clock.now()) {
             self.order_out(outbound::Order::Transmit(to, bytes));
         }
-        let Daemon { threads, starter, config, manual, paths, .. } = self;
+        let Daemon { threads, starter, config, manual, paths, caches, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;
         drop((outward, inward, messages));
         let joined = tokio::task::spawn_blocking(|| {
@@ -525,6 +529,8 @@ impl Daemon {
                 }
             }
             manual.end();
+            // It writes what the packet threads have kept last.
+            drop(caches);
         });
         let _ = joined.await;
         paths.end(&starter);

@@ -6,6 +6,7 @@
 
 pub mod background;
 mod bpf;
+mod cache_file;
 pub mod channels;
 pub mod client;
 pub mod clock;

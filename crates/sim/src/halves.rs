@@ -102,6 +102,7 @@ impl Halves {
             endpoint: Some(there.outer_v4()),
             mtu: Some(settings.mtu),
             counters: Arc::new(PeerCounters::default()),
+            caches: Arc::default(),
         };
         let nowhere = &mut Catch::default();
         for order in [
@@ -118,7 +119,11 @@ impl Halves {
             outbound.handle(outbound::Order::Install(Box::new(sa)), now, nowhere);
         }
         inbound.handle(inbound::Order::Policies(behind(here)));
-        inbound.handle(inbound::Order::AddPeer(here.peer(), Arc::new(PeerCounters::default())));
+        inbound.handle(inbound::Order::AddPeer(
+            here.peer(),
+            Arc::new(PeerCounters::default()),
+            Arc::default(),
+        ));
         if let Some(spec) = sa(&settings, here) {
             let sa = InboundSa::new(&spec).with_history(settings.history);
             inbound.handle(inbound::Order::Install(Box::new(sa)));

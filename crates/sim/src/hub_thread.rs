@@ -77,7 +77,11 @@ impl HubThread {
             for prefix in prefixes(node).iter().filter_map(|prefix| prefix.parse().ok()) {
                 policies.allow(prefix, node.peer());
             }
-            inbound.handle(inbound::Order::AddPeer(node.peer(), Arc::new(PeerCounters::default())));
+            inbound.handle(inbound::Order::AddPeer(
+                node.peer(),
+                Arc::new(PeerCounters::default()),
+                Arc::default(),
+            ));
             let spi = Spi(0x0400_0000 + u32::from(node.0));
             let payloads = Payloads::Strait { codecs: CodecSet::ALL, block_cap: 65_536 };
             if let Some(key) = material(Suite::Aes128Gcm) {

@@ -3,12 +3,13 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use strait_clock::{Random, Time};
 
 use strait_ipsec::inbound::Batch;
-use strait_ipsec::{LossPattern, PeerId};
+use strait_ipsec::{LossPattern, PeerCaches, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
@@ -167,11 +168,24 @@ impl SimNetwork {
     /// # Errors
     /// [`SetupError`], though it could run before.
     pub fn restart(&mut self, id: NodeId) -> Result<(), SetupError> {
+        self.restart_with(id, |_| PeerCaches::default())
+    }
+
+    /// The same, where `caches` makes what the node has of each peer's byte caches afterwards from what it had before.
+    ///
+    /// # Errors
+    /// As [`SimNetwork::restart`].
+    pub fn restart_with(
+        &mut self,
+        id: NodeId,
+        caches: impl Fn(&PeerCaches) -> PeerCaches,
+    ) -> Result<(), SetupError> {
         let Some(node) = self.nodes.get(&id) else { return Ok(()) };
         let (settings, peers, address) = (node.settings().clone(), node.peers().to_vec(), node.address());
         self.add_node(settings)?;
         self.readdress(id, address);
-        for peer in peers {
+        for mut peer in peers {
+            peer.spec.caches = Arc::new(caches(&peer.spec.caches));
             self.add_peer(id, peer);
         }
         Ok(())

@@ -150,6 +150,7 @@ impl NodeSettings {
                 endpoint: None,
                 mtu: None,
                 counters: Arc::new(PeerCounters::default()),
+                caches: Arc::default(),
             },
             name: format!("node-{}", self.id.0),
             key: self.id.public_key(),

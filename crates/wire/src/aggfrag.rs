@@ -45,6 +45,10 @@ pub enum Subtype {
     Lone,
     /// Receipts for packets that were kept.
     Receipts,
+    /// The sender of a byte cache asks what of it the receiver holds.
+    CacheQuestion,
+    /// The answer to that.
+    CacheDigests,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -64,6 +68,8 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         sessionless::ACKNOWLEDGEMENT_SUBTYPE => Subtype::Acknowledgement,
         history::LONE..history::RECEIPTS => Subtype::Lone,
         history::RECEIPTS | history::BLOCK_RECEIPTS => Subtype::Receipts,
+        history::CACHE_QUESTION => Subtype::CacheQuestion,
+        history::CACHE_DIGESTS => Subtype::CacheDigests,
         other => Subtype::Unknown(other),
     })
 }

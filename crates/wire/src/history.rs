@@ -15,10 +15,15 @@
 
 mod block;
 mod cache;
+mod comparison;
 
 use crate::{Malformed, field};
 pub use block::{BlockHistory, BlockNumber};
 pub use cache::{BlockCache, CACHES_MAX};
+pub use comparison::{
+    CACHE_DIGESTS, CACHE_QUESTION, CacheDigests, CacheQuestion, DIGESTS_MAX, HASH_LEN, POSITION_END,
+    QUESTION_LEN, RANGES_MAX, SEGMENT_LEN, SegmentDigest,
+};
 
 /// The private AGGFRAG sub-type of a lone unit, without its low bits.
 pub const LONE: u8 = 0xe0;
@@ -308,7 +313,9 @@ mod tests {
         assert_eq!(subtype(&[0xe8]), Some(Subtype::Receipts));
         assert_eq!(subtype(&[0xea]), Some(Subtype::Receipts));
         assert_eq!(subtype(&[0xeb]), Some(Subtype::Block));
-        assert_eq!(subtype(&[0xec]), Some(Subtype::Unknown(0xec)));
+        assert_eq!(subtype(&[0xec]), Some(Subtype::CacheQuestion));
+        assert_eq!(subtype(&[0xed]), Some(Subtype::CacheDigests));
+        assert_eq!(subtype(&[0xee]), Some(Subtype::Unknown(0xee)));
     }
 
     proptest! {

@@ -2,7 +2,7 @@
 
 use strait_clock::Time;
 use strait_compress::history::cache::{CachePosition, CacheReceiver, CacheSender};
-use strait_fuzz::byte_cache::{capacity, manifest, text};
+use strait_fuzz::byte_cache::{capacity, digests, text};
 
 use super::Seed;
 
@@ -27,16 +27,13 @@ pub fn byte_cache_seeds() -> Vec<Seed> {
             decode(99, &[1, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]),
         ),
         ("byte_cache", "decode-literals", decode(99, &[0, b'a', b'b'])),
-        ("byte_cache", "manifest", [&[1][..], &manifest().message()].concat()),
+        ("byte_cache", "digests", [&[1][..], &digests()].concat()),
         ("byte_cache", "stored", stored),
-        ("byte_cache", "agreed", vec![3, 1]),
-        ("byte_cache", "agreed-beyond", vec![3, 0xff]),
-        ("byte_cache", "manifest-over-budget", vec![1, 9]),
-        ("byte_cache", "manifest-far", [&[1, 1][..], &[0xff; 9], &[1, 1, 0, 1]].concat()),
-        ("byte_cache", "manifest-many-ranges", vec![1, 1, 0, 0xff, 0x7f]),
-        ("byte_cache", "manifest-empty-range", vec![1, 1, 0, 1, 5, 0]),
-        ("byte_cache", "manifest-no-range", [&[1, 1, 0, 0][..], &[0; 16]].concat()),
-        ("byte_cache", "manifest-and-more", vec![1, 0, 0]),
+        ("byte_cache", "question", [&[3, 0xec, 0][..], &[0xff; 8]].concat()),
+        ("byte_cache", "question-low", [&[3, 0xec, 0][..], &[0; 7], &[1]].concat()),
+        ("byte_cache", "digests-none", [&[1][..], &digests()[..18]].concat()),
+        ("byte_cache", "digests-short", [&[1][..], &digests()[..40]].concat()),
+        ("byte_cache", "digests-far", [&[1][..], &digests()[..10], &[0xff; 8]].concat()),
         ("byte_cache", "stored-newer", [&[2, 9][..], &[0; 10]].concat()),
         (
             "byte_cache",

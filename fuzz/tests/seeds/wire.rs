@@ -195,7 +195,9 @@ pub fn block_seeds() -> Vec<Seed> {
     let packets =
         [v6(Protocol::TCP, &tcp(0x10, &[], b"abc")), v4(Protocol::UDP, 0, &datagram(b"one"))].concat();
     let mut part = [&[0; block::HEADER_LEN][..], &packets].concat();
-    block::Header { codec: 3, kind: block::BlockKind::Alone, id: 7, part: 1, parts: 4 }.emit(&mut part).unwrap();
+    block::Header { codec: 3, kind: block::BlockKind::Alone, id: 7, part: 1, parts: 4 }
+        .emit(&mut part)
+        .unwrap();
     let cut = packets[..packets.len() - 1].to_vec();
     vec![("block", "part", part), ("block", "expanded", packets), ("block", "cut", cut)]
 }

@@ -97,7 +97,7 @@ impl LoopbackPath {
             seq: 0,
         };
         path.order(OutboundSa::new(&spec), method);
-        path.inbound.handle(inbound::Order::AddPeer(PEER, Arc::new(PeerCounters::default())));
+        path.inbound.handle(inbound::Order::AddPeer(PEER, Arc::new(PeerCounters::default()), Arc::default()));
         path.inbound.handle(inbound::Order::Policies(policies(FROM)));
         path.inbound.handle(inbound::Order::Install(Box::new(InboundSa::new(&spec))));
         path
@@ -116,6 +116,7 @@ impl LoopbackPath {
             endpoint: Some(ENDPOINT.into()),
             mtu: Some(1500),
             counters: Arc::new(PeerCounters::default()),
+            caches: Arc::default(),
         };
         let mut orders = vec![Order::AddPeer(Box::new(spec)), Order::Policies(policies(TO))];
         orders.extend(method.map(|method| Order::Rules(Arc::new(RuleSet::new(vec![everything(method)])))));

@@ -66,6 +66,7 @@ impl Ours {
             endpoint: Some(guest),
             mtu: Some(MTU),
             counters: Arc::clone(&counters),
+            caches: Arc::default(),
         };
         let mut policies = Policies::exit();
         for (_, to) in self.agreement.protected(Direction::ToGuest) {
@@ -84,7 +85,7 @@ impl Ours {
             self.outbound.handle(order, NOW, &mut nowhere);
         }
         for order in [
-            inbound::Order::AddPeer(PEER, counters),
+            inbound::Order::AddPeer(PEER, counters, Arc::default()),
             inbound::Order::Policies(policies),
             inbound::Order::Install(Box::new(InboundSa::new(&spec_of(
                 &self.agreement,

@@ -140,3 +140,46 @@ fn a_cache_begins_anew_when_either_end_does() {
     assert!(costs_little(&pair), "after all\n{}", pair.logs());
     assert_eq!(pair.drops(1, "history-gone"), 0, "{}", pair.logs());
 }
+
+/// With `cache_dir`, what was carried before a restart of either end costs little after it. What a crash leaves half written, or another
+/// has changed, is forgotten.
+#[test]
+fn a_cache_on_disk_outlasts_restarts_of_both_ends() {
+    if !allowed() {
+        return;
+    }
+    let rate = "10Mbit".parse().unwrap();
+    let link = paced(rate, rate);
+    let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
+    let folder = pair.dir.path().join("cache");
+    let node = format!("cache_dir = \"{}\"", folder.display());
+    let extra = Extra { node: &node, link: &link, sections: RULE, ..Extra::default() };
+    let mut pair = pair.and_up(extra);
+    let content = archive(6, 3_000_000);
+    let mut took = vec![transfer(&pair, &content)];
+    let restarted = |pair: &mut Pair, which: usize| {
+        pair.start(which, extra);
+        pair.daemon(1 - which).wait_for_session(["site-b", "site-a"][1 - which], PATIENCE).unwrap();
+        // What both have is compared with the first blocks, a few MiB at a time.
+        transfer(pair, &archive(7, 100_000));
+    };
+    for which in [0, 1] {
+        pair.stop(which);
+        restarted(&mut pair, which);
+        took.push(transfer(&pair, &content));
+    }
+    println!("{} bytes took {took:?}: first, after a restart of one end, and of the other", content.len());
+    assert!(took[1..].iter().all(|took| took * 20 <= content.len() as u64), "{took:?}\n{}", pair.logs());
+    pair.stop(1);
+    let files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files.len(), 4, "{files:?}");
+    for file in files {
+        let len = std::fs::metadata(&file).unwrap().len();
+        std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(len / 2).unwrap();
+    }
+    restarted(&mut pair, 1);
+    assert!(transfer(&pair, &content) > 500_000, "half of it is lost");
+    let again = transfer(&pair, &content);
+    assert!(again * 20 <= content.len() as u64, "{again}\n{}", pair.logs());
+    assert_eq!(pair.drops(1, "history-gone"), 0, "{}", pair.logs());
+}

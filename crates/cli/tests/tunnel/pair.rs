@@ -75,8 +75,17 @@ impl Pair {
 
     /// Kills a daemon as hard as can be, and waits until it is gone.
     pub(crate) fn kill(&mut self, which: usize) {
+        self.end(which, 9);
+    }
+
+    /// Tells the daemon of one site to end, and waits until it has.
+    pub(crate) fn stop(&mut self, which: usize) {
+        self.end(which, 15);
+    }
+
+    fn end(&mut self, which: usize, signal: i32) {
         let mut daemon = self.daemons[which].take().unwrap();
-        daemon.signal(9).unwrap();
+        daemon.signal(signal).unwrap();
         while daemon.ended().unwrap().is_none() {
             thread::sleep(Duration::from_millis(10));
         }

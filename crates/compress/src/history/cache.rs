@@ -8,17 +8,19 @@
 //! lost block leaves a gap, a lost receipt costs bytes only, and nothing is ever reset. A reference that cannot be followed is
 //! refused ([`HistoryError::Gone`](super::HistoryError::Gone)): the receiver looks up addresses, it does not guess.
 //!
-//! Segments of the log can be [stored](CacheReceiver::store), [sealed](SegmentVault), and restored. After they were apart, both ends
-//! compare a [root](Manifest::root), or else a hash for each segment, and refer to what both have.
+//! Segments of the log can be [stored](CacheReceiver::store), [sealed](SegmentVault), and restored. After one end was restarted, the
+//! receiver says [a hash for each segment](CacheReceiver::digests), and the sender refers to what is
+//! [the same](CacheSender::confirm).
 //!
 //! What was sent in one flow makes blocks of another shorter, as in a block of both: all flows of the domain are an oracle for each
 //! other, and what was said long ago can be asked for.
+
+use strait_wire::history::SEGMENT_LEN;
 
 mod anchors;
 mod copies;
 mod finder;
 mod index;
-mod manifest;
 mod ranges;
 mod receiver;
 mod ring;
@@ -26,7 +28,6 @@ mod sealed;
 mod sender;
 mod stored;
 
-pub use manifest::{Agreed, Manifest};
 pub use receiver::{CacheReceiver, KeepError};
 pub use sealed::{CacheOwner, CacheRole, SEALED_MAX, SEED, SegmentVault};
 pub use sender::{CacheCoded, CacheSender};
@@ -41,7 +42,7 @@ pub const CACHED_MAX: usize = 1 << 16;
 pub const COPY_MIN: usize = 64;
 
 /// Bytes of a segment: memory is taken, and would be stored, in these.
-pub const SEGMENT: usize = 1 << 20;
+pub const SEGMENT: usize = SEGMENT_LEN as usize;
 
 /// How much a cache holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

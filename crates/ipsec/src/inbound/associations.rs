@@ -23,7 +23,7 @@ use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::{Reception, ReportWish};
 use crate::sa::SaId;
-use crate::{InboundSa, Mode, Notice, Payloads, PeerCounters, PeerId, Reason, RepairTerms};
+use crate::{InboundSa, Mode, Notice, Payloads, PeerCaches, PeerCounters, PeerId, Reason, RepairTerms};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
@@ -119,6 +119,8 @@ pub(super) struct PeerMemory {
     pub(super) requests: Budget,
     /// What it says of this node's headers.
     pub(super) acknowledgements: Budget,
+    /// Its questions for what is held of its byte caches.
+    pub(super) questions: Budget,
     /// How long a repair takes.
     pub(super) repair_round: RepairRound,
     /// What is kept of its packets.
@@ -338,7 +340,7 @@ impl Associations {
         }
     }
 
-    pub(super) fn add_peer(&mut self, peer: PeerId, counters: Arc<PeerCounters>) {
+    pub(super) fn add_peer(&mut self, peer: PeerId, counters: Arc<PeerCounters>, caches: Arc<PeerCaches>) {
         let under_way = UnderWay::default();
         let memory = PeerMemory {
             counters,
@@ -351,8 +353,9 @@ impl Associations {
             probes: peer_messages::probes(),
             requests: peer_messages::requests(),
             acknowledgements: peer_messages::acknowledgements(),
+            questions: peer_messages::questions(),
             repair_round: RepairRound::default(),
-            history: PeerHistory::default(),
+            history: PeerHistory::new(caches),
             moved_at: None,
         };
         self.peers.insert(peer, memory);

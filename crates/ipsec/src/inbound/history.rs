@@ -1,5 +1,6 @@
 //! Packets that came alone, coded against earlier ones of the peer.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use strait_compress::BlockError;
@@ -7,21 +8,23 @@ use strait_compress::history::cache::{CachePosition, CacheReceiver};
 use strait_compress::history::{BulkReceiver, HistoryError, LoneDecoded, LoneReceiver, UnitNumber};
 use strait_wire::Esn;
 use strait_wire::block::BlockKind;
-use strait_wire::history::{BlockCache, BlockHistory, CACHES_MAX, LoneHead, Receipt, Receipts};
+use strait_wire::history::{
+    BlockCache, BlockHistory, CacheDigests, CacheQuestion, LoneHead, Receipt, Receipts,
+};
 
 use super::expand::{ExpandScratch, not_expanded};
 use super::payload::{OpenedPayload, Unpacker};
 use super::{Inlet, Origin, work};
 use crate::orders::{HistoryOrder, SenderOrder};
-use crate::{HistoryTerms, PeerId, Reason};
+use crate::{HistoryTerms, PeerCaches, PeerId, Reason};
 
 /// What is kept of a peer's packets.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PeerHistory {
     receiver: Option<Box<LoneReceiver>>,
     blocks: Option<Box<BulkReceiver>>,
-    /// The byte caches of trust domains, by their places.
-    caches: [Option<Box<CacheReceiver>>; CACHES_MAX],
+    /// The byte caches of trust domains.
+    caches: Arc<PeerCaches>,
     /// What was agreed with the process that sends now, and with the one before it.
     terms: HistoryTerms,
     former: HistoryTerms,
@@ -30,15 +33,21 @@ pub(super) struct PeerHistory {
 }
 
 impl PeerHistory {
+    pub(super) fn new(caches: Arc<PeerCaches>) -> PeerHistory {
+        let (terms, former) = (HistoryTerms::default(), HistoryTerms::default());
+        PeerHistory { receiver: None, blocks: None, caches, terms, former, associations: 0 }
+    }
+
     /// What is kept where other terms were agreed is forgotten: its sender does not count on it any more, and has begun to number from
-    /// the beginning. What still comes of the former terms is late, and refused.
+    /// the beginning. Byte caches of which both ends agree again are kept: their sender asks what is in them. What still comes of the
+    /// former terms is late, and refused.
     fn agree(&mut self, terms: HistoryTerms) -> Result<(), Reason> {
         if terms == self.former && terms.epoch != self.terms.epoch {
             return Err(Reason::HistoryGone);
         }
         if terms != self.terms {
             (self.receiver, self.blocks) = (None, None);
-            self.caches = Default::default();
+            self.caches.agree_receivers(&terms.caches);
             self.former = core::mem::replace(&mut self.terms, terms);
         }
         Ok(())
@@ -57,18 +66,16 @@ impl PeerHistory {
         self.agree(terms)?;
         prefix.clear();
         if let Some(cache) = &said.cache {
-            let over = Reason::HistoryOverBudget;
-            let capacity = terms.caches.get(cache.cache).ok_or(over)?.capacity;
-            let place = self.caches.get_mut(usize::from(cache.cache)).ok_or(over)?;
-            place.get_or_insert_with(|| Box::new(CacheReceiver::new(capacity)));
+            terms.caches.get(cache.cache).ok_or(Reason::HistoryOverBudget)?;
         }
         let Some(said) = &said.history else { return Ok(()) };
         let blocks = self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams())));
         blocks.prefix(said, prefix).map_err(reason)
     }
 
-    fn cache(&mut self, place: u8) -> Option<&mut CacheReceiver> {
-        self.caches.get_mut(usize::from(place))?.as_deref_mut()
+    /// Does something with the byte cache in this place, if there is one.
+    fn cache<R>(&self, place: u8, act: impl FnOnce(&mut CacheReceiver) -> R) -> Option<R> {
+        self.caches.with_receiver(self.terms.caches.get(place)?, act)
     }
 }
 
@@ -166,12 +173,13 @@ impl<I: Inlet> Unpacker<'_, I> {
         staged.extend_from_slice(expanded.get(..len).unwrap_or_default());
         let history = self.peers.get_mut(&peer).map(|memory| &mut memory.history);
         let history = history.filter(|history| history.terms == terms);
-        let cache = history.and_then(|history| history.cache(said.cache)).ok_or(Reason::HistoryGone)?;
-        let len =
-            blocks.unstage((headers, most), staged, cache, kept, expanded).map_err(|error| match error {
-                BlockError::History(error) => reason(error),
-                error => not_expanded(error, most),
-            })?;
+        let made = history.and_then(|history| {
+            history.cache(said.cache, |cache| blocks.unstage((headers, most), staged, cache, kept, expanded))
+        });
+        let len = made.ok_or(Reason::HistoryGone)?.map_err(|error| match error {
+            BlockError::History(error) => reason(error),
+            error => not_expanded(error, most),
+        })?;
         self.inbox.counters.history.in_copies.add(u64::from(staged.len() < kept.len()));
         Ok(len)
     }
@@ -187,9 +195,9 @@ impl<I: Inlet> Unpacker<'_, I> {
         let Some(history) = history.filter(|history| history.terms == terms) else { return };
         let (mut asked, mut whole) = (false, true);
         if let Some((place, position)) = said.cache.and_then(|said| Some((said.cache, said.keep?))) {
-            let cache = history.cache(place);
-            (asked, whole) = (true, cache.is_some_and(|it| it.keep(CachePosition(position), kept).is_ok()));
-            let held = history.caches.iter().flatten().map(|cache| cache.held_bytes()).sum();
+            let is_kept = history.cache(place, |it| it.keep(CachePosition(position), kept).is_ok());
+            (asked, whole) = (true, is_kept == Some(true));
+            let held = history.caches.held_here();
             counters.in_held.store(held, Ordering::Relaxed);
         }
         if let Some(said) = said.history.filter(|said| said.keep.is_some()) {
@@ -216,6 +224,28 @@ impl<I: Inlet> Unpacker<'_, I> {
         let (receipts, blocks) = Receipts::parse_alone(payload).map_err(|_| Reason::MalformedEsp)?;
         let order = if blocks { HistoryOrder::BlockReceipts } else { HistoryOrder::Receipts };
         self.take_receipts(origin, order(receipts))
+    }
+
+    /// The peer asks what is held of one of its byte caches. It is another process after a restart, so what was agreed on counts now.
+    pub(super) fn cache_question(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let question = CacheQuestion::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let terms = self.inbox.history.terms;
+        terms.caches.get(question.cache).ok_or(Reason::UnknownPayload)?;
+        let memory = self.peers.get_mut(&origin.peer).ok_or(Reason::UnknownSpi)?;
+        memory.history.agree(terms)?;
+        if !memory.questions.take(1, origin.now) {
+            return Err(Reason::TooOften);
+        }
+        self.inlet.order(SenderOrder::History(origin.peer, HistoryOrder::CacheQuestion(question)));
+        Ok(())
+    }
+
+    /// The peer says what it holds of one of this end's byte caches.
+    pub(super) fn cache_digests(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
+        let digests = CacheDigests::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        self.inbox.history.terms.caches.get(digests.question.cache).ok_or(Reason::UnknownPayload)?;
+        self.inlet.order(SenderOrder::History(origin.peer, HistoryOrder::CacheDigests(Box::new(digests))));
+        Ok(())
     }
 
     fn take_receipts(&mut self, origin: Origin, receipts: HistoryOrder) -> Result<(), Reason> {

@@ -319,7 +319,7 @@ impl Intake {
 
     pub(super) fn handle(&mut self, order: Order) {
         match order {
-            Order::AddPeer(peer, counters) => self.associations.add_peer(peer, counters),
+            Order::AddPeer(peer, counters, caches) => self.associations.add_peer(peer, counters, caches),
             Order::RemovePeer(peer) => {
                 self.headers.remove(peer);
                 if let Some((under_way, held)) = self.associations.remove_peer(peer) {

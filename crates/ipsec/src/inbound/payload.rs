@@ -73,6 +73,8 @@ impl<I: Inlet> Unpacker<'_, I> {
                 self.in_order(opened)
             }
             Subtype::Receipts => self.receipts(opened.origin, payload),
+            Subtype::CacheQuestion => self.cache_question(opened.origin, payload),
+            Subtype::CacheDigests => self.cache_digests(opened.origin, payload),
             Subtype::Probe => self.probe(opened.origin, payload),
             Subtype::Condition => self.condition(opened.origin, payload),
             Subtype::Missing => self.missing(opened.origin, payload),

@@ -40,6 +40,16 @@ pub(super) fn requests() -> Budget {
     Budget::new(REQUESTS, REQUESTS_BURST)
 }
 
+/// Questions a second for what is held of a byte cache, and so many at once: each takes hashing of 4 MiB at most, so that they take a
+/// thirtieth of a processor that hashes 1 GiB a second.
+const QUESTIONS: u64 = 10;
+const QUESTIONS_BURST: u64 = 8;
+
+/// A peer's budget of questions for what is held of its byte caches.
+pub(super) fn questions() -> Budget {
+    Budget::new(QUESTIONS, QUESTIONS_BURST)
+}
+
 /// Acknowledgements of headers a second, and so many at once: one of each of four kinds in 100 ms.
 const ACKNOWLEDGEMENTS: u64 = 40;
 const ACKNOWLEDGEMENTS_BURST: u64 = 16;

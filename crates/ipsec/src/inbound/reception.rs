@@ -195,7 +195,9 @@ pub(super) fn is_data(next: Protocol, payload: &[u8]) -> bool {
                 | Subtype::Repetition
                 | Subtype::RepairSymbol
                 | Subtype::Acknowledgement
-                | Subtype::Receipts,
+                | Subtype::Receipts
+                | Subtype::CacheQuestion
+                | Subtype::CacheDigests,
             ),
         ) => false,
         _ => true,

@@ -136,7 +136,9 @@ mod tests {
 
     fn peers(count: u32) -> BTreeMap<PeerId, PeerMemory> {
         let mut associations = Associations::default();
-        (0..count).for_each(|peer| associations.add_peer(PeerId(peer), std::sync::Arc::default()));
+        (0..count).for_each(|peer| {
+            associations.add_peer(PeerId(peer), std::sync::Arc::default(), std::sync::Arc::default())
+        });
         associations.peers
     }
 

@@ -1,21 +1,26 @@
 //! Blocks whose payloads are said by copies from what the peer has kept of the trust domain.
 
+use core::time::Duration;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_compress::Blocks;
-use strait_compress::history::cache::{CachePosition, CacheSender};
+use strait_compress::history::cache::CachePosition;
 use strait_compress::history::{SentNumbers, UnitNumber};
-use strait_wire::history::{BlockCache, BlockHistory, Receipt};
+use strait_wire::history::{BlockCache, BlockHistory, CACHES_MAX, CacheDigests, CacheQuestion, Receipt};
 
 use super::group::Group;
 use super::job::CompressUnit;
-use crate::{CacheList, DomainTag};
+use crate::{CacheList, DomainTag, PeerCaches};
 
 /// Packets of fewer bytes together are not worth the work: what they save, headers of lone packets save as well.
 const LEAST: usize = 256;
 /// Blocks that may wait for their receipts: as many as the cache lets wait.
 const WAITING_MAX: usize = 4_096;
+/// The peer is asked again where no answer came; and how long after a question there may be another. A peer answers ten a second.
+const ASK_AGAIN: Duration = Duration::from_secs(2);
+const ASK_APART: Duration = Duration::from_millis(100);
 
 /// What a unit has from a cache.
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +50,39 @@ impl CachedUnit {
 }
 
 /// The caches of one peer, as the sender has them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct LinkCaches {
     agreed: CacheList,
-    senders: Vec<Option<Box<CacheSender>>>,
+    shared: Arc<PeerCaches>,
+    comparisons: [Comparison; CACHES_MAX],
     waiting: VecDeque<WaitingBlock>,
     turn: u32,
+}
+
+/// What is known of what the peer holds of one cache.
+#[derive(Clone, Copy, Debug)]
+struct Comparison {
+    /// Segments below this one were not compared yet.
+    below: u64,
+    /// When the peer was asked last, and whether the answer is awaited.
+    asked: Option<(Time, bool)>,
+    /// Whether there was anything to say by the cache.
+    wanted: bool,
+    /// Whether it is known where the peer's log ends. Before, nothing is given a position.
+    knows_end: bool,
+    /// Whether there is nothing more to compare.
+    done: bool,
+}
+
+impl Comparison {
+    const NEW: Comparison =
+        Comparison { below: u64::MAX, asked: None, wanted: false, knows_end: false, done: false };
+
+    /// Whether the peer is to be asked now.
+    fn is_due(&self, now: Time) -> bool {
+        let due = |(at, awaited)| now.since(at) >= if awaited { ASK_AGAIN } else { ASK_APART };
+        self.wanted && !self.done && self.asked.is_none_or(due)
+    }
 }
 
 /// A block that waits for its receipt.
@@ -62,13 +94,57 @@ struct WaitingBlock {
 }
 
 impl LinkCaches {
-    pub(super) fn new(agreed: CacheList) -> LinkCaches {
-        LinkCaches { agreed, ..LinkCaches::default() }
+    pub(super) fn new(agreed: CacheList, shared: Arc<PeerCaches>) -> LinkCaches {
+        shared.doubt_senders(&agreed);
+        LinkCaches {
+            agreed,
+            shared,
+            comparisons: [Comparison::NEW; CACHES_MAX],
+            waiting: VecDeque::new(),
+            turn: 0,
+        }
     }
 
-    /// The peer has forgotten everything, or other caches are agreed on.
-    pub(super) fn clear(&mut self, agreed: CacheList) {
-        *self = LinkCaches { turn: self.turn.wrapping_add(1), ..LinkCaches::new(agreed) };
+    /// The peer's process may be another, or other caches are agreed on: what it holds has to be compared.
+    pub(super) fn renew(&mut self, agreed: CacheList) {
+        let turn = self.turn.wrapping_add(1);
+        *self = LinkCaches { turn, ..LinkCaches::new(agreed, Arc::clone(&self.shared)) };
+    }
+
+    /// What is to be asked of the peer now, which counts as asked then.
+    pub(super) fn take_question(&mut self, now: Time) -> Option<CacheQuestion> {
+        let mut places = (0_u8..).zip(&mut self.comparisons);
+        let (cache, comparison) = places.find(|(_, comparison)| comparison.is_due(now))?;
+        comparison.asked = Some((now, true));
+        Some(CacheQuestion { cache, below: comparison.below })
+    }
+
+    /// The peer says what it holds: what is the same here is referred to from now on.
+    pub(super) fn compare(&mut self, answer: &CacheDigests) {
+        let CacheQuestion { cache, below } = answer.question;
+        let Some(agreed) = self.agreed.get(cache) else { return };
+        let Some(comparison) = self.comparisons.get_mut(usize::from(cache)) else { return };
+        let Some((at, true)) = comparison.asked.filter(|_| comparison.below == below) else { return };
+        comparison.asked = Some((at, false));
+        let compared = self.shared.with_sender(agreed, |sender| {
+            let is_empty = sender.end() == 0;
+            sender.go_on_behind(answer.end);
+            for digest in answer.digests() {
+                sender.confirm(digest);
+            }
+            is_empty
+        });
+        let Some(is_empty) = compared else { return };
+        comparison.knows_end = true;
+        let last = answer.digests().last();
+        comparison.done |= is_empty || last.is_none();
+        comparison.below = last.map_or(below, |last| last.number);
+    }
+
+    /// What is held of the peer's caches, in at most `room` bytes.
+    pub(super) fn digests(&self, question: CacheQuestion, room: usize) -> Option<CacheDigests> {
+        let agreed = self.agreed.get(question.cache)?;
+        self.shared.with_receiver(agreed, |receiver| receiver.digests(question, room))
     }
 
     /// Whether the domain has a cache with this peer.
@@ -85,23 +161,27 @@ impl LinkCaches {
         now: Time,
     ) -> Option<CachedUnit> {
         let place = self.agreed.place(group.cache?)?;
-        let capacity = self.agreed.get(place)?.capacity;
+        let agreed = self.agreed.get(place)?;
         if packets.len() < LEAST {
             return None;
         }
-        let at = usize::from(place);
-        if self.senders.len() <= at {
-            self.senders.resize_with(at + 1, || None);
-        }
-        let sender = self.senders.get_mut(at)?.get_or_insert_with(|| Box::new(CacheSender::new(capacity)));
-        let CompressUnit { staged, history, .. } = work;
-        let (headers, coded) = blocks.stage(headers, packets, sender, staged, &mut history.kept);
-        // What the peer expands is not to be more than the packets.
-        if staged.len() > packets.len() {
+        let comparison = self.comparisons.get_mut(usize::from(place))?;
+        comparison.wanted = true;
+        if !comparison.knows_end {
             return None;
         }
-        let keep = if coded.worth_keeping { sender.keep(&history.kept, now) } else { None };
-        Some(CachedUnit { place, keep, headers, copied: coded.copied, turn: self.turn })
+        let CompressUnit { staged, history, .. } = work;
+        let staged = self.shared.with_sender(agreed, |sender| {
+            let (headers, coded) = blocks.stage(headers, packets, sender, staged, &mut history.kept);
+            // What the peer expands is not to be more than the packets.
+            if staged.len() > packets.len() {
+                return None;
+            }
+            let keep = if coded.worth_keeping { sender.keep(&history.kept, now) } else { None };
+            Some((headers, keep, coded.copied))
+        });
+        let (headers, keep, copied) = staged.flatten()?;
+        Some(CachedUnit { place, keep, headers, copied, turn: self.turn })
     }
 
     /// Whether what a unit was made of still counts.
@@ -127,9 +207,9 @@ impl LinkCaches {
         }
     }
 
-    fn lose(&mut self, place: u8, position: CachePosition) {
-        if let Some(sender) = self.senders.get_mut(usize::from(place)).and_then(Option::as_mut) {
-            sender.lost(position);
+    fn lose(&self, place: u8, position: CachePosition) {
+        if let Some(agreed) = self.agreed.get(place) {
+            self.shared.with_sender(agreed, |sender| sender.lost(position));
         }
     }
 
@@ -139,8 +219,8 @@ impl LinkCaches {
             return;
         };
         let Some(WaitingBlock { place, position, .. }) = self.waiting.remove(at) else { return };
-        if let Some(sender) = self.senders.get_mut(usize::from(place)).and_then(Option::as_mut) {
-            sender.acknowledged(position);
+        if let Some(agreed) = self.agreed.get(place) {
+            self.shared.with_sender(agreed, |sender| sender.acknowledged(position));
         }
     }
 
@@ -153,6 +233,6 @@ impl LinkCaches {
 
     /// Bytes that the peer is known to hold.
     pub(super) fn held_bytes(&self) -> u64 {
-        self.senders.iter().flatten().map(|sender| sender.held_bytes()).sum()
+        self.shared.held_there()
     }
 }

@@ -164,7 +164,7 @@ impl Outbound {
         self.change(peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));
             link.reporting.renew();
-            LinkHistory::renew(&mut link.history, &sa);
+            LinkHistory::renew(&mut link.history, &sa, &link.spec.caches);
             link.association.install(sa, link.spec.mtu, link_mtu);
             link.show_carrier(outlet);
             link.update_repair();

@@ -1,5 +1,7 @@
 //! History of one peer, as the sender has it: what the peer has kept, and receipts for what was kept here.
 
+use std::sync::Arc;
+
 use strait_clock::Time;
 use strait_compress::history::{BulkSender, LoneSender, ReceiptQueue, StreamKey, UnitNumber};
 use strait_scheduler::Budget;
@@ -9,7 +11,7 @@ use super::bulk_flows::BulkFlows;
 use super::cache::LinkCaches;
 use super::group::Group;
 use super::return_budget::ReturnBudget;
-use crate::{HistoryTerms, OutboundSa};
+use crate::{HistoryTerms, OutboundSa, PeerCaches};
 
 /// Packets a second that are tried, and so many at once. A try takes some 10 microseconds with the payload, so they take 2 % of a processor
 /// at most; 2,000 packets a second are 40 telephones, or more than 1 Mbit/s of the shortest packets.
@@ -46,12 +48,12 @@ pub(crate) struct LinkHistory {
 }
 
 impl LinkHistory {
-    fn new(terms: HistoryTerms) -> LinkHistory {
+    fn new(terms: HistoryTerms, caches: &Arc<PeerCaches>) -> LinkHistory {
         LinkHistory {
             sender: LoneSender::new(terms.contexts),
             bulk: BulkSender::new(terms.streams()),
             flows: BulkFlows::default(),
-            caches: LinkCaches::new(terms.caches),
+            caches: LinkCaches::new(terms.caches, Arc::clone(caches)),
             owed: ReceiptQueue::default(),
             owed_blocks: ReceiptQueue::for_blocks(),
             budget: ReturnBudget::default(),
@@ -64,13 +66,13 @@ impl LinkHistory {
     }
 
     /// Packets leave on another association from now on. A receiver that was restarted has forgotten everything.
-    pub(super) fn renew(history: &mut Option<Box<LinkHistory>>, sa: &OutboundSa) {
+    pub(super) fn renew(history: &mut Option<Box<LinkHistory>>, sa: &OutboundSa, caches: &Arc<PeerCaches>) {
         let terms = sa.history;
         if terms.contexts == 0 {
             *history = None;
             return;
         }
-        let history = history.get_or_insert_with(|| Box::new(LinkHistory::new(terms)));
+        let history = history.get_or_insert_with(|| Box::new(LinkHistory::new(terms, caches)));
         if history.terms == terms {
             history.sender.new_association();
             history.bulk.new_association();
@@ -79,7 +81,7 @@ impl LinkHistory {
             history.terms = terms;
             history.sender.clear(terms.contexts);
             history.bulk.clear(terms.streams());
-            history.caches.clear(terms.caches);
+            history.caches.renew(terms.caches);
             history.owed.clear();
             history.owed_blocks.clear();
         }

@@ -64,6 +64,7 @@ impl Transmitter {
         let sent = self.send_work(tx, compressor, &mut job.work);
         if sent.is_ok() {
             tx.link.settle(&job.work.plain, before, tx.own);
+            self.ask_of_caches(tx);
         }
         compressor.pool.put_back(job);
         sent

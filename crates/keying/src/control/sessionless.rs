@@ -197,10 +197,10 @@ impl SessionlessPeers {
     ) {
         let id = config.spec.id;
         config.spec.endpoint = None;
-        let counters = Arc::clone(&config.spec.counters);
+        let (counters, caches) = (Arc::clone(&config.spec.counters), Arc::clone(&config.spec.caches));
         counters.endpoint.clear();
         context.order_out(outbound::Order::AddPeer(Box::new(config.spec.clone())));
-        context.order_in(inbound::Order::AddPeer(id, counters));
+        context.order_in(inbound::Order::AddPeer(id, counters, caches));
         self.enter(context, config, terms, time);
         self.place(context, id);
     }

@@ -48,11 +48,11 @@ impl Sessions {
     /// Adds a peer that is at `endpoint`, as far as its configuration says.
     pub(crate) fn add(&mut self, mut peer: PeerRecord, endpoint: Option<SocketAddr>) {
         let spec = peer.config.spec.clone();
-        let (id, counters) = (spec.id, Arc::clone(&spec.counters));
+        let (id, counters, caches) = (spec.id, Arc::clone(&spec.counters), Arc::clone(&spec.caches));
         counters.endpoint.clear();
         peer.moves.skip(counters.endpoint.moves());
         self.context.order_out(outbound::Order::AddPeer(Box::new(spec)));
-        self.context.order_in(inbound::Order::AddPeer(id, counters));
+        self.context.order_in(inbound::Order::AddPeer(id, counters, caches));
         self.peers.insert(peer);
         if let Some(endpoint) = endpoint {
             self.move_to(id, endpoint);

@@ -58,7 +58,14 @@ impl UnlistedPeers {
         };
         let id = PeerId(core::mem::replace(&mut self.next, next));
         Ok(PeerConfig {
-            spec: PeerSpec { id, allowed: Vec::new(), endpoint: None, mtu: None, counters: Arc::default() },
+            spec: PeerSpec {
+                id,
+                allowed: Vec::new(),
+                endpoint: None,
+                mtu: None,
+                counters: Arc::default(),
+                caches: Arc::default(),
+            },
             name: key.to_string(),
             key,
             place: Where::Unknown,

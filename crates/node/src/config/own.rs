@@ -56,14 +56,16 @@ impl Config {
             delivery: DeliveryReporting::Reported,
             reports: ReportWish::Changes,
             repair: LossRepair::Unpaced,
-            history: HistoryTerms {
-                caches: CacheList::of(self.rules.rules().iter().filter_map(|rule| rule.cache)),
-                ..HistoryTerms::NONE
-            },
+            history: HistoryTerms { caches: self.cache_list(), ..HistoryTerms::NONE },
             // Not before there are sockets for it.
             direct: DirectEsp::Off,
             expansion,
         }
+    }
+
+    /// The byte caches of its rules.
+    pub(crate) fn cache_list(&self) -> CacheList {
+        CacheList::of(self.rules.rules().iter().filter_map(|rule| rule.cache))
     }
 }
 

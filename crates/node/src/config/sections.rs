@@ -49,6 +49,7 @@ const NODE: &[&str] = &[
     "user",
     "group",
     "keep_sent",
+    "cache_dir",
     "danger_open_metrics",
     "danger_export_keys",
 ];
@@ -193,6 +194,9 @@ fn node_section(
             .parsed("group", "a name in quotes", |name| words("group", name))
             .map(|name| name.value),
         keep_sent: keep_sent(section),
+        cache_dir: section
+            .parsed("cache_dir", "the name of a folder in quotes", path)
+            .map(|folder| folder.value),
         danger_export_keys: export.map(|file| file.value),
     };
     (node, key)

@@ -112,7 +112,7 @@ impl ManualPeers {
         self.known.insert(id, known);
         self.look_at.get_or_insert(now + LOOK_EVERY);
         let into = vec![
-            inbound::Order::AddPeer(id, Arc::clone(&spec.counters)),
+            inbound::Order::AddPeer(id, Arc::clone(&spec.counters), Arc::clone(&spec.caches)),
             inbound::Order::Install(Box::new(inbound)),
         ];
         let out = vec![

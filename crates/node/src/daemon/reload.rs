@@ -239,6 +239,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("metrics", a.metrics != b.metrics),
         ("dns", a.dns != b.dns),
         ("dns_search", a.dns_search != b.dns_search),
+        ("cache_dir", a.cache_dir != b.cache_dir),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
         ("user", a.user != b.user),
         ("group", a.group != b.group),

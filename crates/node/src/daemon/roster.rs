@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_ipsec::{PeerCounters, PeerId, PeerSpec};
+use strait_ipsec::{PeerCaches, PeerCounters, PeerId, PeerSpec};
 use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Where};
 
 use crate::config::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
@@ -29,10 +29,18 @@ pub(super) fn is_same(one: &PeerSection, other: &PeerSection) -> bool {
     Who::is(one) == Who::is(other)
 }
 
+/// A peer with what is shared of it.
+#[derive(Debug)]
+struct KnownPeer {
+    id: PeerId,
+    counters: Arc<PeerCounters>,
+    caches: Arc<PeerCaches>,
+}
+
 /// Who has which number; a number is never given twice.
 #[derive(Debug, Default)]
 pub(super) struct Roster {
-    known: BTreeMap<Who, (PeerId, Arc<PeerCounters>)>,
+    known: BTreeMap<Who, KnownPeer>,
     last: u32,
 }
 
@@ -40,9 +48,9 @@ impl Roster {
     /// The peer as the packet path wants it, with its number, a new one if it is new.
     pub(super) fn enter(&mut self, peer: &PeerSection) -> PeerSpec {
         let last = &mut self.last;
-        let (id, counters) = self.known.entry(Who::is(peer)).or_insert_with(|| {
+        let KnownPeer { id, counters, caches } = self.known.entry(Who::is(peer)).or_insert_with(|| {
             *last += 1;
-            (PeerId(*last), Arc::default())
+            KnownPeer { id: PeerId(*last), counters: Arc::default(), caches: Arc::default() }
         });
         PeerSpec {
             id: *id,
@@ -55,17 +63,18 @@ impl Roster {
             },
             mtu: peer.mtu,
             counters: Arc::clone(counters),
+            caches: Arc::clone(caches),
         }
     }
 
     /// Forgets a peer; says which number it had.
     pub(super) fn strike(&mut self, peer: &PeerSection) -> Option<PeerId> {
-        self.known.remove(&Who::is(peer)).map(|(id, _)| id)
+        self.known.remove(&Who::is(peer)).map(|known| known.id)
     }
 
     /// The number of a peer.
     pub(super) fn number(&self, peer: &PeerSection) -> Option<PeerId> {
-        self.known.get(&Who::is(peer)).map(|(id, _)| *id)
+        self.known.get(&Who::is(peer)).map(|known| known.id)
     }
 
     /// Which of `peers` has this number.
@@ -75,7 +84,7 @@ impl Roster {
 
     /// What was counted for a peer.
     pub(super) fn counters(&self, peer: &PeerSection) -> Option<&PeerCounters> {
-        self.known.get(&Who::is(peer)).map(|(_, counters)| &**counters)
+        self.known.get(&Who::is(peer)).map(|known| &*known.counters)
     }
 }
 

@@ -21,6 +21,7 @@ use strait_stream::StreamSettings;
 use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
+use super::cache_keeper::CacheFiles;
 use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualPeers};
@@ -71,8 +72,7 @@ pub(super) fn start(
 ) -> Result<StartedDaemon, StartError> {
     let user = ServiceUser::find(config.node.user.as_deref())?;
     let unlocked = lock_memory();
-    let opened = Opened::open(&config)?;
-    opened.set_up_network(&config, &starter)?;
+    let opened = Opened::open(&config)?.with_network(&config, &starter)?;
     let watch = HostWatch::new().map_err(StartError::Runtime)?;
     resolver.confine(&user).map_err(StartError::Runtime)?;
     let directory = directory.begin(&config, &user)?;
@@ -88,7 +88,7 @@ pub(super) fn start(
     let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
-    let Opened { entries, plan, socket, direct, no_direct, tun, .. } = opened;
+    let Opened { caches, entries, plan, socket, direct, no_direct, tun, .. } = opened;
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
@@ -127,6 +127,7 @@ pub(super) fn start(
         paths,
         streams,
         directory,
+        caches: caches.map(CacheFiles::keep).transpose().map_err(StartError::Runtime)?,
     };
     entries.into_iter().for_each(|entry| daemon.add_manual(entry));
     daemon.add_sessionless()?;

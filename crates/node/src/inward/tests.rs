@@ -89,6 +89,7 @@ fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
         endpoint: Some(endpoint),
         mtu: Some(1_500),
         counters: Arc::default(),
+        caches: Arc::default(),
     };
     let mut sealed = Sealed::default();
     for order in [
@@ -130,7 +131,7 @@ impl Receiver {
         let gauge = Gauge::new(&calibration, Stopwatch::NONE);
         let mut inbound = Inbound::new(settings, gauge, Arc::clone(&counters));
         inbound = inbound.with_workers(1, &calibration, Stopwatch::NONE);
-        inbound.handle(Order::AddPeer(PEER, Arc::<PeerCounters>::default()));
+        inbound.handle(Order::AddPeer(PEER, Arc::<PeerCounters>::default(), Arc::default()));
         inbound.handle(Order::Policies(policies("10.77.0.2/32")));
         inbound.handle(Order::Install(Box::new(InboundSa::new(&spec()))));
         let (inward, queue) = orders().unwrap();

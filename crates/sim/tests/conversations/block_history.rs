@@ -4,12 +4,12 @@
 use std::sync::Arc;
 
 use strait_compress::history::HistoryScope;
-use strait_compress::history::cache::CacheCapacity;
+use strait_compress::history::cache::{CacheCapacity, CacheReceiver, CacheRole, CacheSender};
 use strait_ipsec::{
-    CacheList, Domain, DomainCache, DomainTag, HistoryCounters, LeakPolicy, Padding, Reason, Rule,
+    CacheList, Domain, DomainCache, DomainTag, HistoryCounters, LeakPolicy, Padding, PeerCaches, Reason, Rule,
 };
 use strait_sim::{
-    Conversation, Filler, LinkSettings, LinkSwitch, LossModel, PairSettings, Reordering, SimNetwork,
+    Conversation, Filler, LinkSettings, LinkSwitch, LossModel, NodeId, PairSettings, Reordering, SimNetwork,
     TcpSettings, TcpTransfer,
 };
 
@@ -143,6 +143,67 @@ fn nothing_wrong_arrives_whatever_the_path_does() {
             assert!(blocks > 30, "{name}: {blocks} blocks with a history");
             assert_eq!(copies > 30, with_cache, "{name}: {copies} blocks with copies");
         }
+    }
+}
+
+/// What a node that stores its caches has of them after a restart.
+fn stored(before: &PeerCaches) -> PeerCaches {
+    let DomainCache { domain, capacity } = CACHE;
+    let (mut sender, mut receiver) =
+        (Box::new(CacheSender::new(capacity)), Box::new(CacheReceiver::new(capacity)));
+    let mut segment = Vec::new();
+    while before.store_changed((domain, CacheRole::Sender), &mut segment).is_some() {
+        sender.restore(&segment).unwrap();
+        segment.clear();
+    }
+    while before.store_changed((domain, CacheRole::Receiver), &mut segment).is_some() {
+        receiver.restore(&segment).unwrap();
+        segment.clear();
+    }
+    let after = PeerCaches::default();
+    after.loaded(vec![(domain, sender)], vec![(domain, receiver)]);
+    after
+}
+
+/// An archive from A to B, and again after a restart of one end that stored its caches, while the link loses this share.
+fn again_after_a_restart(which: NodeId, loss: f64) -> (u64, u64) {
+    let mut network = joined(9, |pair| {
+        link(pair, |link| link.loss = LossModel::Uniform(loss));
+        cached(pair);
+    });
+    let archive: Arc<[u8]> = {
+        let mut random = strait_clock::Random::new(9);
+        (0..125_000).flat_map(|_| random.next_u64().to_be_bytes()).collect()
+    };
+    let carry = |network: &mut SimNetwork| {
+        let before = network.node(A).peer_counters(B).out_wire.get();
+        let mut transfers = [TcpTransfer::carrying([A, B], 80, TcpSettings::default(), Arc::clone(&archive))];
+        TcpTransfer::run(&mut transfers, network, (seconds(20), millis(5)), |_, _, _| {});
+        assert_eq!(transfers[0].receiver().received(), 1_000_000);
+        network.node(A).peer_counters(B).out_wire.get() - before
+    };
+    let first = carry(&mut network);
+    network.restart_with(which, stored).unwrap();
+    // Traffic beside it, outside the rule, shows that the other end is another process.
+    let mut talk = Conversation::new(v4(A, B, 9), Filler::Text);
+    for _ in 0..1_500 {
+        let packet = talk.next_packet(100);
+        network.send_all(A, &[packet]);
+        network.run_for(millis(10));
+    }
+    let again = carry(&mut network);
+    assert_eq!(network.node(B).drops(Reason::HistoryGone), 0);
+    assert_eq!(network.node(B).drops(Reason::MalformedBlock), 0);
+    (first, again)
+}
+
+#[test]
+fn caches_that_were_stored_are_compared_after_a_restart_and_used_again() {
+    let _seed = Seed(9);
+    for (which, loss) in [(A, 0.0), (B, 0.0), (A, 0.03), (B, 0.03)] {
+        let (first, again) = again_after_a_restart(which, loss);
+        println!("{which:?}, loss {loss}: {first} wire bytes, and again {again}");
+        assert!(first > 1_000_000 && again * 10 < first, "{which:?}, loss {loss}: {first}, again {again}");
     }
 }
 

@@ -75,6 +75,7 @@ fn peer(key: PublicKey) -> PeerConfig {
         endpoint: None,
         mtu: None,
         counters: Arc::new(PeerCounters::default()),
+        caches: Arc::default(),
     };
     let (name, start, format) = ("victim".to_owned(), Start::Eager, PayloadFormat::Strait);
     PeerConfig {

@@ -101,6 +101,8 @@ fn subtypes() {
             1 => Subtype::Congestion,
             0xe0..=0xe7 => Subtype::Lone,
             0xe8 | 0xea => Subtype::Receipts,
+            0xec => Subtype::CacheQuestion,
+            0xed => Subtype::CacheDigests,
             0xe9 | 0xeb | 0xf0 => Subtype::Block,
             0xf1 => Subtype::Probe,
             0xf2 => Subtype::Condition,

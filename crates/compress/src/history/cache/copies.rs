@@ -107,24 +107,8 @@ fn put_number(room: &mut &mut [u8], mut number: u64) -> Option<()> {
     Some(())
 }
 
-/// Writes a number to the end of `out`.
-pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-/// Takes bytes from the front.
-pub(super) fn take_bytes<const LEN: usize>(coded: &mut &[u8]) -> Result<[u8; LEN], HistoryError> {
-    let (bytes, rest) = coded.split_first_chunk().ok_or(HistoryError::Malformed)?;
-    *coded = rest;
-    Ok(*bytes)
-}
-
 /// Takes a number from the front.
-pub(super) fn take_number(coded: &mut &[u8]) -> Result<u64, HistoryError> {
+fn take_number(coded: &mut &[u8]) -> Result<u64, HistoryError> {
     let mut number = 0_u64;
     for shift in (0..u64::BITS).step_by(7) {
         let byte = coded.split_off_first().ok_or(HistoryError::Malformed)?;

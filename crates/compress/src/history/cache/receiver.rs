@@ -1,10 +1,13 @@
 //! The receiver's end: payloads by their position, and blocks made again from them.
 
+use strait_wire::history::{CacheDigests, CacheQuestion, POSITION_END, SegmentDigest};
+
 use super::super::HistoryError;
 use super::copies::Copies;
 use super::ranges::Added;
 use super::ring::Ring;
-use super::{Agreed, CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, Manifest, RestoreError};
+use super::stored::{held, positions};
+use super::{CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, RestoreError};
 
 /// What one peer asked to be kept for one trust domain.
 #[derive(Debug)]
@@ -50,7 +53,7 @@ impl CacheReceiver {
         let impossible = KeepError::Impossible { len: payload.len() };
         let start = position.0;
         let end = start.checked_add(payload.len() as u64).ok_or(impossible)?;
-        if !(COPY_MIN..=CACHED_MAX).contains(&payload.len()) {
+        if !(COPY_MIN..=CACHED_MAX).contains(&payload.len()) || end > POSITION_END {
             return Err(impossible);
         }
         if start < self.ring.end().saturating_sub(self.ring.capacity().margin()) {
@@ -98,9 +101,10 @@ impl CacheReceiver {
         self.ring = Ring::new(self.ring.capacity());
     }
 
-    /// The numbers of the segments that can be stored: those of which something is held. The last of them still grows.
-    pub fn segments(&self) -> impl Iterator<Item = u64> {
-        self.ring.held_segments()
+    /// Writes a segment of which more is held than when it was written last to the end of `out`, at most
+    /// [`STORED_MAX`](super::STORED_MAX) bytes, the lowest first; its number. It may change again later.
+    pub fn store_changed(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        self.ring.store_changed(out)
     }
 
     /// Writes a segment to the end of `out`, at most [`STORED_MAX`](super::STORED_MAX) bytes; false where nothing of it is held.
@@ -108,7 +112,7 @@ impl CacheReceiver {
         self.ring.store(number, out)
     }
 
-    /// Takes what [`CacheReceiver::store`] wrote. Segments come in the order of their numbers, before anything is kept.
+    /// Takes what [`CacheReceiver::store_changed`] wrote. Segments come in the order of their numbers, before anything is kept.
     ///
     /// # Errors
     /// [`RestoreError`]; everything stays as it was then.
@@ -116,21 +120,32 @@ impl CacheReceiver {
         self.ring.restore(stored).map(drop)
     }
 
-    /// What is held, for the sender to compare with. It hashes all of that: some 0.5 s for 1 GiB.
+    /// What is held of the segments that the sender asks for, in at most `room` bytes. It hashes them: at most 4 MiB.
     #[must_use]
-    pub fn manifest(&self) -> Manifest {
-        Manifest::of(&self.ring)
+    pub fn digests(&self, question: CacheQuestion, room: usize) -> CacheDigests {
+        let mut answer = CacheDigests::new(question, self.ring.end().min(POSITION_END));
+        let mut left = room.saturating_sub(answer.wire_len());
+        for number in self.ring.held_below(question.below) {
+            let mut digest = SegmentDigest::new(number);
+            let start = positions(number).start;
+            for range in self.ring.held_in(number) {
+                // Both are no more than a segment has.
+                if !digest.push((range.start - start) as u32, (range.end - range.start) as u32) {
+                    break;
+                }
+            }
+            digest.hash = self.ring.hash(held(&digest));
+            let fits = left.checked_sub(digest.wire_len());
+            let Some(behind) = fits.filter(|_| answer.push(digest)) else { break };
+            left = behind;
+        }
+        answer
     }
 
-    /// From now on only what the sender has as well is held, of what `manifest` said. Nothing may have been kept since, and no unit
-    /// of before may arrive any more. Not needed where both ends have the same root.
-    pub fn agree(&mut self, manifest: &Manifest, agreed: &Agreed) {
-        self.ring.rewind(manifest.end());
-        for (_, segment) in manifest.segments.iter().enumerate().filter(|(at, _)| agreed.has(*at)) {
-            for range in &segment.held {
-                self.ring.hold(range.clone());
-            }
-        }
+    /// How much is kept.
+    #[must_use]
+    pub const fn capacity(&self) -> CacheCapacity {
+        self.ring.capacity()
     }
 
     /// Bytes of payloads that are held.

@@ -1,12 +1,17 @@
 //! The bytes of the newest part of a log, and which of them count.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
+
+use strait_wire::history::HASH_LEN;
 
 use super::ranges::{Added, Ranges};
 use super::{CacheCapacity, SEGMENT};
 
 /// A segment's bytes as positions are counted.
 pub(super) const SEGMENT_LEN: u64 = SEGMENT as u64;
+/// What hashes are of, so that no other hash is one.
+const HASH_CONTEXT: &str = "strait cache segment 1: compared";
 /// A held range for so many bytes of the capacity: more gaps than units of 16 KiB that are lost every other one.
 const BYTES_PER_RANGE: u64 = 1 << 14;
 
@@ -18,11 +23,13 @@ pub(super) struct Ring {
     held: Ranges,
     /// Where the log ends.
     end: u64,
+    /// Segments of which more is held than when they were stored.
+    changed: BTreeSet<u64>,
 }
 
 impl Ring {
     pub(super) fn new(capacity: CacheCapacity) -> Ring {
-        Ring { capacity, segments: Vec::new(), held: Ranges::default(), end: 0 }
+        Ring { capacity, segments: Vec::new(), held: Ranges::default(), end: 0, changed: BTreeSet::new() }
     }
 
     pub(super) const fn capacity(&self) -> CacheCapacity {
@@ -51,7 +58,11 @@ impl Ring {
     pub(super) fn extend(&mut self, end: u64) {
         if end > self.end {
             self.end = end;
-            self.held.drop_before(self.capacity.oldest(end));
+            let oldest = self.capacity.oldest(end);
+            self.held.drop_before(oldest);
+            while self.changed.first().is_some_and(|first| *first < oldest / SEGMENT_LEN) {
+                self.changed.pop_first();
+            }
         }
     }
 
@@ -60,15 +71,34 @@ impl Ring {
         self.held.clear();
     }
 
-    /// Nothing is held any more, and the log ends here, which is no farther than it did.
-    pub(super) fn rewind(&mut self, end: u64) {
-        self.forget();
-        self.end = self.end.min(end);
-    }
-
     /// From now on these positions are held.
     pub(super) fn hold(&mut self, range: Range<u64>) -> Added {
+        let added = self.hold_again(range.clone());
+        if added == Added::New {
+            self.changed.extend(range.start / SEGMENT_LEN..range.end.div_ceil(SEGMENT_LEN));
+        }
+        added
+    }
+
+    /// The same of what was held when it was stored.
+    pub(super) fn hold_again(&mut self, range: Range<u64>) -> Added {
         self.held.add(range, self.most_ranges())
+    }
+
+    /// The number of a segment that is not stored as it is; it counts as stored from now on.
+    pub(super) fn next_changed(&mut self) -> Option<u64> {
+        self.changed.pop_first()
+    }
+
+    /// Of the bytes that are written at these positions, held or not.
+    pub(super) fn hash(&self, ranges: impl Iterator<Item = Range<u64>>) -> [u8; HASH_LEN] {
+        let mut hasher = blake3::Hasher::new_derive_key(HASH_CONTEXT);
+        for chunk in ranges.flat_map(|range| self.chunks(range)) {
+            hasher.update(chunk);
+        }
+        let mut hash = [0; HASH_LEN];
+        hasher.finalize_xof().fill(&mut hash);
+        hash
     }
 
     /// Writes bytes at a position of the log, which must reach there.

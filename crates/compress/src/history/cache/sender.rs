@@ -5,14 +5,16 @@ use std::ops::Range;
 use std::time::Duration;
 
 use strait_clock::Time;
+use strait_wire::history::{POSITION_END, SegmentDigest};
 
 use super::anchors::anchors;
 use super::copies;
 use super::finder::Finder;
 use super::index::AnchorIndex;
 use super::ranges::Added;
-use super::ring::{Ring, SEGMENT_LEN};
-use super::{Agreed, CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, Manifest, RestoreError};
+use super::ring::Ring;
+use super::stored::{held, positions};
+use super::{CACHED_MAX, COPY_MIN, CacheCapacity, CachePosition, RestoreError};
 
 /// Payloads that may wait for their receipts, beside the [margin](CacheCapacity::margin): as many as there are numbers that a
 /// replay window of 8,192 tells apart, for two datagrams each.
@@ -107,7 +109,7 @@ impl CacheSender {
     /// want its room, what has waited for two seconds is given up, and so is what was overtaken by many receipts.
     pub fn keep(&mut self, payload: &[u8], now: Time) -> Option<CachePosition> {
         let position = self.ring.end();
-        let end = position.checked_add(payload.len() as u64)?;
+        let end = position.checked_add(payload.len() as u64).filter(|end| *end <= POSITION_END)?;
         if !(COPY_MIN..=CACHED_MAX).contains(&payload.len()) {
             return None;
         }
@@ -169,7 +171,8 @@ impl CacheSender {
         self.pending.remove(at)
     }
 
-    /// The receiver has forgotten everything. Positions go on, so that none is given twice.
+    /// The receiver may have forgotten anything: payloads refer to nothing before it is [confirmed](CacheSender::confirm). Positions
+    /// go on, so that none is given twice.
     pub fn clear(&mut self) {
         self.ring.forget();
         self.index.clear();
@@ -177,55 +180,49 @@ impl CacheSender {
         self.pending.clear();
     }
 
-    /// The numbers of the segments that can be stored: those of which the receiver holds something. The last of them still grows.
-    pub fn segments(&self) -> impl Iterator<Item = u64> {
-        self.ring.held_segments()
+    /// Writes a segment of which more is held than when it was written last to the end of `out`, at most
+    /// [`STORED_MAX`](super::STORED_MAX) bytes, the lowest first; its number. It may change again later.
+    pub fn store_changed(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        self.ring.store_changed(out)
     }
 
-    /// Writes a segment to the end of `out`, at most [`STORED_MAX`](super::STORED_MAX) bytes; false where the receiver holds nothing
-    /// of it.
-    pub fn store(&self, number: u64, out: &mut Vec<u8>) -> bool {
-        self.ring.store(number, out)
-    }
-
-    /// Takes what [`CacheSender::store`] wrote. Segments come in the order of their numbers, before anything is kept. The receiver
-    /// must [agree](CacheSender::agree), or have the same root, before anything is encoded.
+    /// Takes what [`CacheSender::store_changed`] wrote. Segments come in the order of their numbers, before anything is kept. Payloads refer to
+    /// it after it was [confirmed](CacheSender::confirm).
     ///
     /// # Errors
     /// [`RestoreError`]; everything stays as it was then.
     pub fn restore(&mut self, stored: &[u8]) -> Result<(), RestoreError> {
-        for range in self.ring.restore(stored)? {
-            self.note_anchors(range);
-        }
+        self.ring.restore(stored)?;
+        self.ring.forget();
         Ok(())
     }
 
-    /// What the receiver is known to hold. It hashes all of that: some 0.5 s for 1 GiB.
-    #[must_use]
-    pub fn manifest(&self) -> Manifest {
-        Manifest::of(&self.ring)
+    /// The receiver holds these bytes of a segment. Where they are the same here, acknowledged or not, payloads may refer to them from
+    /// now on. It hashes them: at most 1 MiB.
+    pub fn confirm(&mut self, digest: &SegmentDigest) -> bool {
+        let segment = positions(digest.number);
+        let capacity = self.ring.capacity();
+        let is_here = segment.start >= capacity.oldest(self.ring.end())
+            && segment.start < self.ring.end()
+            && self.ring.hash(held(digest)) == digest.hash;
+        for range in held(digest).filter(|_| is_here) {
+            if self.ring.hold_again(range.clone()) == Added::New {
+                self.note_anchors(range);
+            }
+        }
+        is_here
     }
 
-    /// From now on payloads refer to what of the receiver's manifest is here as well, acknowledged or not; the answer tells the
-    /// receiver, which must forget the rest. Positions go on behind all that either end has used. Not needed where both ends have
-    /// the same root; what waits for a receipt is [lost](CacheSender::lost_before) then.
-    pub fn agree(&mut self, receiver: &Manifest) -> Agreed {
-        self.clear();
-        let end = self.ring.end().max(receiver.end());
-        self.ring.extend(end.checked_next_multiple_of(SEGMENT_LEN).unwrap_or(end));
-        let oldest = self.ring.capacity().oldest(self.ring.end());
-        Agreed::of(receiver.segments.iter().map(|segment| {
-            let is_here =
-                segment.held.first().is_some_and(|range| range.start >= oldest) && segment.is_in(&self.ring);
-            if is_here {
-                for range in &segment.held {
-                    if self.ring.hold(range.clone()) == Added::New {
-                        self.note_anchors(range.clone());
-                    }
-                }
-            }
-            is_here
-        }))
+    /// Where the log ends.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.ring.end()
+    }
+
+    /// How much is kept.
+    #[must_use]
+    pub const fn capacity(&self) -> CacheCapacity {
+        self.ring.capacity()
     }
 
     /// Bytes of payloads that the receiver is known to hold.

@@ -8,8 +8,10 @@
 
 use std::ops::Range;
 
+use strait_wire::history::SegmentDigest;
+
 use super::SEGMENT;
-use super::ranges::{Added, Ranges};
+use super::ranges::Ranges;
 use super::ring::{Ring, SEGMENT_LEN};
 
 const VERSION: u8 = 1;
@@ -74,6 +76,15 @@ fn parse_held(ranges: &[u8], within: Range<u64>) -> Option<Vec<Range<u64>>> {
     Some(held)
 }
 
+/// The positions that a digest says are held.
+pub(super) fn held(digest: &SegmentDigest) -> impl Iterator<Item = Range<u64>> {
+    let first = positions(digest.number).start;
+    digest.ranges().iter().map(move |(start, len)| {
+        let start = first.saturating_add(u64::from(*start));
+        start..start.saturating_add(u64::from(*len))
+    })
+}
+
 /// The positions of a segment.
 pub(super) fn positions(number: u64) -> Range<u64> {
     let start = number.saturating_mul(SEGMENT_LEN);
@@ -81,10 +92,11 @@ pub(super) fn positions(number: u64) -> Range<u64> {
 }
 
 impl Ring {
-    /// The numbers of the segments of which something is held and nothing was overwritten.
-    pub(super) fn held_segments(&self) -> impl Iterator<Item = u64> {
+    /// The numbers of the segments below this one of which something is held and nothing was overwritten, from the highest down.
+    pub(super) fn held_below(&self, number: u64) -> impl Iterator<Item = u64> {
         let first = self.capacity().oldest(self.end()).div_ceil(SEGMENT_LEN);
-        (first..self.end().div_ceil(SEGMENT_LEN)).filter(|number| self.held_in(*number).next().is_some())
+        let end = self.end().div_ceil(SEGMENT_LEN).min(number);
+        (first..end).rev().filter(|number| self.held_in(*number).next().is_some())
     }
 
     /// What is held of a segment.
@@ -115,17 +127,30 @@ impl Ring {
         true
     }
 
-    /// Takes a stored segment and gives what is held of it. Segments come in the order of their numbers, into a ring that is empty.
-    pub(super) fn restore(&mut self, stored: &[u8]) -> Result<Vec<Range<u64>>, RestoreError> {
-        let Stored { number, mut held, bytes } = Stored::parse(stored).ok_or(RestoreError::Malformed)?;
+    /// The same of a segment that changed, the lowest; its number.
+    pub(super) fn store_changed(&mut self, out: &mut Vec<u8>) -> Option<u64> {
+        loop {
+            let number = self.next_changed()?;
+            if self.store(number, out) {
+                return Some(number);
+            }
+        }
+    }
+
+    /// Takes a stored segment. Segments come in the order of their numbers, into a ring that is empty.
+    pub(super) fn restore(&mut self, stored: &[u8]) -> Result<(), RestoreError> {
+        let Stored { number, held, bytes } = Stored::parse(stored).ok_or(RestoreError::Malformed)?;
         let start = positions(number).start;
         if start < self.end() {
             return Err(RestoreError::Order { number });
         }
         self.extend(start + bytes.len() as u64);
         self.write(start, bytes);
-        held.retain(|range| self.hold(range.clone()) == Added::New);
-        Ok(held)
+        for range in held {
+            // What would be in more pieces than a ring may have is forgotten.
+            self.hold_again(range);
+        }
+        Ok(())
     }
 }
 

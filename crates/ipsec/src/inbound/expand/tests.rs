@@ -57,7 +57,7 @@ fn other_peer(receiver: &mut Receiver) -> OutboundSa {
     policies.allow("10.9.0.0/16".parse().unwrap(), other);
     for order in [
         Order::Policies(Arc::new(policies)),
-        Order::AddPeer(other, Arc::default()),
+        Order::AddPeer(other, Arc::default(), Arc::default()),
         Order::Install(Box::new(InboundSa::new(&spec))),
     ] {
         receiver.half.handle(order);

@@ -146,6 +146,7 @@ fn two_peers(rate: Option<Rate>) -> Sender {
         endpoint: Some("192.0.2.2:4500".parse().unwrap()),
         mtu: Some(1500),
         counters: Arc::default(),
+        caches: Arc::default(),
     })));
     let mut policies = Policies::exit();
     policies.allow("10.1.0.0/16".parse().unwrap(), PEER);

@@ -2,7 +2,7 @@
 
 use strait_clock::Time;
 use strait_compress::history::LoneTerms;
-use strait_wire::history::{Receipt, Receipts};
+use strait_wire::history::{CacheQuestion, QUESTION_LEN, Receipt, Receipts};
 use strait_wire::{Protocol, Tos};
 
 use super::report::sealed;
@@ -123,10 +123,39 @@ impl Transmitter {
             HistoryOrder::KeptBlock(receipt) => (receipt, true),
             HistoryOrder::Receipts(receipts) => return tx.link.take_receipts(&receipts, false),
             HistoryOrder::BlockReceipts(receipts) => return tx.link.take_receipts(&receipts, true),
+            HistoryOrder::CacheQuestion(question) => return self.answer_question(tx, question),
+            HistoryOrder::CacheDigests(answer) => {
+                if let Some(history) = &mut tx.link.history {
+                    history.caches.compare(&answer);
+                }
+                return;
+            }
         };
         if let Some(receipts) = tx.link.owe(receipt, blocks, tx.now) {
             self.send_receipts(tx, &receipts, blocks);
         }
+    }
+
+    /// Asks the peer what it holds of a byte cache, if that is to be known.
+    pub(in crate::outbound) fn ask_of_caches(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let history = tx.link.history.as_deref_mut();
+        let Some(question) = history.and_then(|history| history.caches.take_question(tx.now)) else { return };
+        // One that does not leave is asked again.
+        let _ = self.seal_fresh(tx, Protocol::AGGFRAG, QUESTION_LEN, CONTROL_TOS, |payload| {
+            let _ = question.emit(payload);
+        });
+    }
+
+    /// Says what is held of one of the peer's byte caches.
+    fn answer_question(&mut self, tx: &mut TxContext<'_, impl Outlet>, question: CacheQuestion) {
+        let room = tx.link.association.part_room();
+        let history = tx.link.history.as_deref().filter(|_| tx.link.association.can_send());
+        let Some(answer) = history.and_then(|history| history.caches.digests(question, room)) else { return };
+        self.departure.begin_train(tx.link.spec.id);
+        let _ = self.seal_fresh(tx, Protocol::AGGFRAG, answer.wire_len(), CONTROL_TOS, |payload| {
+            let _ = answer.emit(payload);
+        });
+        self.departure.depart(tx);
     }
 
     /// Sends receipts alone, within what may go back to the peer.

@@ -89,6 +89,7 @@ pub(crate) fn peer(other: u8, place: Where, start: Start) -> PeerConfig {
             endpoint: None,
             mtu: None,
             counters: Arc::new(PeerCounters::default()),
+            caches: Arc::default(),
         },
         name: format!("node-{other}"),
         key: key(other).public(),

@@ -9,6 +9,7 @@ use strait_keying::sessionless::KemKey;
 use strait_keying::{PresharedToken, PrivateKey};
 
 use super::super::Supervisor;
+use super::super::cache_keeper::CacheFiles;
 use super::super::key_log::KeyLog;
 use super::super::manual::{self, CounterSource, ManualEntry};
 use super::super::roster::Roster;
@@ -40,6 +41,7 @@ pub(super) struct Opened {
     pub(super) metrics: Option<Metrics>,
     pub(super) key_log: Option<KeyLog>,
     pub(super) roster: Roster,
+    pub(super) caches: Option<CacheFiles>,
     pub(super) entries: Vec<ManualEntry>,
     pub(super) plan: Plan,
     pub(super) socket: Arc<UdpSocket>,
@@ -61,6 +63,7 @@ impl Opened {
         let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
         let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
         let mut roster = Roster::default();
+        let caches = CacheFiles::open(config, &mut roster, &secrets.0);
         let entries = entries(config, &mut roster)?;
         let plan = Plan::of(config);
         let bind = || UdpSocket::bind(config.node.listen, plan.mark);
@@ -80,6 +83,7 @@ impl Opened {
             metrics,
             key_log,
             roster,
+            caches,
             entries,
             plan,
             socket,
@@ -90,11 +94,12 @@ impl Opened {
     }
 
     /// Has the starter make the network around the device.
-    pub(super) fn set_up_network(&self, config: &Config, starter: &Starter) -> Result<(), StartError> {
+    pub(super) fn with_network(self, config: &Config, starter: &Starter) -> Result<Opened, StartError> {
         let senders = self.direct.iter().flat_map(|direct| direct.senders());
         let marked: Vec<_> = [self.socket.as_fd()].into_iter().chain(senders).collect();
         let public_key = config.node.private_key_file.as_ref().map(|_| self.secrets.0.public().to_string());
-        Ok(starter.set_up(public_key, &marked)?)
+        starter.set_up(public_key, &marked)?;
+        Ok(self)
     }
 }
 

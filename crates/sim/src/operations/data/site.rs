@@ -116,10 +116,10 @@ impl DataSite {
         self.in_peers.push(Arc::clone(&counters));
         self.known[peer] = true;
         let id = NodeId::of(peer).peer();
-        self.inbound.handle(inbound::Order::AddPeer(id, Arc::clone(&counters)));
-        self.witness.handle(inbound::Order::AddPeer(id, Arc::default()));
+        self.inbound.handle(inbound::Order::AddPeer(id, Arc::clone(&counters), Arc::default()));
+        self.witness.handle(inbound::Order::AddPeer(id, Arc::default(), Arc::default()));
         let (endpoint, mtu) = (Some(endpoint), self.settings.mtu.map(|mtu| mtu.min(1500)));
-        let spec = PeerSpec { id, allowed: Vec::new(), endpoint, mtu, counters };
+        let spec = PeerSpec { id, allowed: Vec::new(), endpoint, mtu, counters, caches: Arc::default() };
         self.order(outbound::Order::AddPeer(Box::new(spec)), now);
         self.order(outbound::Order::Rate(id, self.settings.pace.into()), now);
     }

@@ -1,9 +1,9 @@
 //! Both ends stored what they had, and meet again.
 
 use proptest::prelude::*;
+use strait_wire::history::{CacheDigests, CacheQuestion};
 use zeroize::Zeroizing;
 
-use super::super::stored::positions;
 use super::*;
 
 const CAPACITY: CacheCapacity = CacheCapacity::new(8 << 20).unwrap();
@@ -12,14 +12,23 @@ const OWNER: CacheOwner<'_> = CacheOwner { domain: "office", peer: &[3; 32], rol
 /// Segments as they are on disk.
 type Disk = Vec<(u64, Vec<u8>)>;
 
-fn write(numbers: impl Iterator<Item = u64>, store: impl Fn(u64, &mut Vec<u8>) -> bool) -> Disk {
+/// Writes all that changed.
+fn write(mut store: impl FnMut(&mut Vec<u8>) -> Option<u64>) -> Disk {
     let vault = SegmentVault::new(Zeroizing::new([1; 32]));
-    let seal = |number| {
-        let mut stored = Vec::new();
-        assert!(store(number, &mut stored) && stored.len() <= STORED_MAX);
-        (number, vault.seal(OWNER, number, &stored, [number.to_be_bytes()[7]; SEED]).unwrap())
-    };
-    numbers.map(seal).collect()
+    let (mut disk, mut stored) = (Disk::new(), Vec::new());
+    while let Some(number) = store(&mut stored) {
+        assert!(stored.len() <= STORED_MAX);
+        let seed = [number.to_be_bytes()[7]; SEED];
+        disk.push((number, vault.seal(OWNER, number, &stored, seed).unwrap()));
+        stored.clear();
+    }
+    disk
+}
+
+/// What the nodes of both ends store.
+fn stored(pair: &mut Pair) -> [Disk; 2] {
+    let Pair { sender, receiver, .. } = pair;
+    [write(|out| sender.store_changed(out)), write(|out| receiver.store_changed(out))]
 }
 
 fn read(disk: &Disk, mut restore: impl FnMut(&[u8]) -> Result<(), RestoreError>) {
@@ -45,44 +54,48 @@ fn pair(bytes: usize, lost: usize) -> (Pair, Vec<u8>) {
 
 /// Both ends end, and begin again with what was stored but for the last `missing` segments of the sender.
 fn restart(pair: &mut Pair, missing: usize) {
-    let (sender, receiver) = (&pair.sender, &pair.receiver);
-    let mut at_sender = write(sender.segments(), |number, out| sender.store(number, out));
-    let at_receiver = write(receiver.segments(), |number, out| receiver.store(number, out));
+    let [mut at_sender, at_receiver] = stored(pair);
     at_sender.truncate(at_sender.len() - missing);
     *pair = Pair::new(CAPACITY.bytes());
     read(&at_sender, |stored| pair.sender.restore(stored));
     read(&at_receiver, |stored| pair.receiver.restore(stored));
+    assert_eq!(
+        pair.sender.held_bytes(),
+        0,
+        "nothing is referred to before the receiver has said that it has it"
+    );
 }
 
-/// They compare; what the receiver said and was answered.
-fn meet(pair: &mut Pair) -> (Manifest, Agreed) {
-    let manifest = pair.receiver.manifest();
-    let arrived = Manifest::parse(&manifest.message(), CAPACITY).unwrap();
-    assert_eq!((&arrived, arrived.root()), (&manifest, manifest.root()));
-    let agreed = pair.sender.agree(&arrived);
-    assert_eq!(Agreed::parse(agreed.message(), &manifest), Ok(agreed.clone()));
-    pair.receiver.agree(&manifest, &agreed);
-    assert_eq!(pair.sender.held_bytes(), pair.receiver.held_bytes());
-    assert_eq!(pair.sender.manifest(), pair.receiver.manifest());
-    (manifest, agreed)
+/// The sender asks until there is nothing more; which segments both have, from the highest down.
+fn meet(pair: &mut Pair) -> Vec<u64> {
+    let (mut question, mut same) = (CacheQuestion { cache: 0, below: u64::MAX }, Vec::new());
+    loop {
+        let answer = pair.receiver.digests(question, 1_200);
+        pair.sender.go_on_behind(answer.end);
+        let Some(last) = answer.digests().last() else { return same };
+        question.below = last.number;
+        same.extend(
+            answer.digests().filter(|digest| pair.sender.confirm(digest)).map(|digest| digest.number),
+        );
+    }
 }
 
 #[test]
-fn ends_that_stored_everything_have_the_same_root_and_go_on() {
-    let (mut pair, text) = pair(3_000_000, usize::MAX);
-    let root = pair.sender.manifest().root();
+fn ends_that_stored_everything_go_on() {
+    let (mut pair, text) = pair(5_000_000, usize::MAX);
     restart(&mut pair, 0);
-    assert_eq!((pair.sender.manifest().root(), pair.receiver.manifest().root()), (root, root));
-    assert!(pair.stream(&text) < 1_300, "ten bytes for each of 120 blocks");
+    assert_eq!(meet(&mut pair), [4, 3, 2, 1, 0]);
+    assert_eq!(pair.sender.held_bytes(), 5_000_000);
+    assert!(pair.stream(&text) < 2_200, "ten bytes for each of 200 blocks");
+    assert_eq!(stored(&mut pair), [vec![], vec![]], "nothing new was kept");
 }
 
 #[test]
-fn lost_receipts_cost_a_comparison_and_no_segment() {
+fn what_came_while_receipts_were_lost_is_found_again() {
     let (mut pair, text) = pair(3_000_000, 5);
+    assert!(pair.sender.held_bytes() < 2_500_000);
     restart(&mut pair, 0);
-    assert_ne!(pair.sender.manifest().root(), pair.receiver.manifest().root());
-    let (manifest, agreed) = meet(&mut pair);
-    assert_eq!(agreed, Agreed::of(manifest.segments.iter().map(|_| true)));
+    assert_eq!(meet(&mut pair), [2, 1, 0]);
     assert_eq!(pair.sender.held_bytes(), 3_000_000);
     assert!(pair.stream(&text) < 1_300);
 }
@@ -91,12 +104,20 @@ fn lost_receipts_cost_a_comparison_and_no_segment() {
 fn segments_that_one_end_lost_are_forgotten_and_their_positions_are_not_given_again() {
     let (mut pair, text) = pair(3_000_000, 7);
     restart(&mut pair, 1);
-    let (manifest, agreed) = meet(&mut pair);
-    assert_eq!(manifest.segments.len(), 3);
-    assert_eq!(agreed.message(), [0b011]);
-    assert_eq!(pair.sender.keep(&text[..BLOCK], Time::ZERO), Some(CachePosition(3 << 20)));
+    assert_eq!(meet(&mut pair), [1, 0]);
+    assert_eq!(pair.sender.end(), 3_000_000);
     let cost = pair.stream(&text);
     assert!((900_000..1_000_000).contains(&cost), "{cost} bytes");
+}
+
+#[test]
+fn sender_that_lost_everything_goes_on_behind_what_the_receiver_has() {
+    let (mut pair, text) = pair(3_000_000, usize::MAX);
+    pair.sender = CacheSender::new(CAPACITY);
+    assert_eq!(meet(&mut pair), [0; 0]);
+    assert_eq!(pair.sender.end(), 3_000_000);
+    pair.stream(&text);
+    assert!(pair.stream(&text) < 1_300);
 }
 
 #[test]
@@ -104,21 +125,36 @@ fn segments_that_differ_are_forgotten() {
     let (mut ours, _) = pair(3_000_000, usize::MAX);
     let mut other = Pair::new(CAPACITY.bytes());
     other.stream(&lines(9, 3_000_000));
-    other.sender.acknowledged(CachePosition(0));
     ours.receiver = other.receiver;
-    let (_, agreed) = meet(&mut ours);
-    assert_eq!((agreed.message(), ours.sender.held_bytes()), (&[0][..], 0));
+    ours.sender.clear();
+    assert_eq!((meet(&mut ours), ours.sender.held_bytes()), (vec![], 0));
     ours.stream(&lines(9, 500_000));
 }
 
 #[test]
 fn rings_that_went_round_store_what_was_not_overwritten() {
     let (mut pair, text) = pair(19_000_000, usize::MAX);
-    assert_eq!(pair.sender.segments().next(), Some(11));
-    restart(&mut pair, 0);
-    meet(&mut pair);
+    let [at_sender, at_receiver] = stored(&mut pair);
+    let numbers = |disk: &Disk| disk.iter().map(|(number, _)| *number).collect::<Vec<_>>();
+    assert_eq!(numbers(&at_sender), (11..19).collect::<Vec<_>>());
+    assert_eq!(numbers(&at_sender), numbers(&at_receiver));
+    pair.sender.clear();
+    assert_eq!(meet(&mut pair), [18, 17, 16, 15, 14, 13, 12, 11]);
     let cost = pair.stream(&text[14_000_000..]);
     assert!(cost < 2_500, "{cost} bytes");
+}
+
+#[test]
+fn answer_is_as_short_as_the_room_and_says_no_more_than_is_compared() {
+    let mut receiver = CacheReceiver::new(CAPACITY);
+    for at in 0..100 {
+        receiver.keep(CachePosition(at * 200), &[1; 64]).unwrap();
+    }
+    let question = CacheQuestion { cache: 1, below: u64::MAX };
+    let answer = receiver.digests(question, 300);
+    let ranges: Vec<usize> = answer.digests().map(|digest| digest.ranges().len()).collect();
+    assert_eq!((answer.question, answer.end, ranges), (question, 99 * 200 + 64, vec![32]));
+    assert_eq!(receiver.digests(question, 100).digests().count(), 0);
 }
 
 #[test]
@@ -139,33 +175,26 @@ fn restored_segments_come_in_order_and_as_they_were_stored() {
     assert_eq!(other.restore(&far), Err(RestoreError::Malformed));
 }
 
-#[test]
-fn manifest_beyond_the_capacity_is_refused() {
-    assert_eq!(Manifest::parse(&[9], CAPACITY), Err(HistoryError::OverBudget { most: 8 }));
-    assert_eq!(Manifest::parse(&[0], CAPACITY), Ok(Manifest::default()));
-    assert_eq!(Manifest::parse(&[0, 0], CAPACITY), Err(HistoryError::Malformed));
-    assert_eq!(positions(u64::MAX), u64::MAX..u64::MAX);
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn messages_that_nobody_wrote_are_refused_or_mean_something(bytes: Vec<u8>, at: usize, with: u8) {
-        let (mut pair, _) = pair(100_000, 3);
-        let manifest = pair.receiver.manifest();
-        let mut message = manifest.message();
-        for len in 0..message.len() {
-            prop_assert!(Manifest::parse(&message[..len], CAPACITY).is_err());
-        }
+        let (mut pair, text) = pair(100_000, 3);
+        let answer = pair.receiver.digests(CacheQuestion { cache: 0, below: u64::MAX }, 1_200);
+        let mut message = vec![0; answer.wire_len()];
+        answer.emit(&mut message).unwrap();
         let len = message.len();
         message[at % len] ^= with;
         for message in [&message, &bytes] {
-            if let Ok(parsed) = Manifest::parse(message, CAPACITY) {
-                prop_assert_eq!(Manifest::parse(&parsed.message(), CAPACITY), Ok(parsed.clone()));
-                let agreed = pair.sender.agree(&parsed);
-                pair.receiver.agree(&parsed, &agreed);
+            if let Ok(answer) = CacheDigests::parse(message) {
+                pair.sender.clear();
+                pair.sender.go_on_behind(answer.end);
+                for digest in answer.digests() {
+                    pair.sender.confirm(digest);
+                }
+                let sent = pair.send(&text[..BLOCK]);
+                pair.deliver(&sent).unwrap();
             }
-            let _ = Agreed::parse(message, &manifest);
         }
         let mut stored = Vec::new();
         if pair.receiver.store(0, &mut stored) {
