@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use strait_compress::history::cache::{CacheCapacity, CacheReceiver, CacheRole, CacheSender};
-use strait_wire::history::CACHES_MAX;
+use strait_wire::history::{CACHES_MAX, CacheDigests, CacheQuestion};
 
 /// A trust domain by its name, as two nodes know it: 8 bytes of the name's hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -174,6 +174,12 @@ impl PeerCaches {
     /// The same at the receiver's end, which goes on with what it has.
     pub(crate) fn agree_receivers(&self, agreed: &CacheList) {
         self.receivers().retain(agreed);
+    }
+
+    /// What is held here of a cache of the peer's, of the segments that it asks for, in at most `room` bytes; `None` while what was
+    /// stored is read.
+    pub fn digests(&self, cache: DomainCache, question: CacheQuestion, room: usize) -> Option<CacheDigests> {
+        self.with_receiver(cache, |receiver| receiver.digests(question, room))
     }
 
     /// Bytes that the peer is known to hold.

@@ -11,11 +11,11 @@ use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
-    Counters, HistoryOrder, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound, OutboundSa, Payloads,
-    PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
+    CacheList, Counters, HistoryOrder, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound,
+    OutboundSa, Payloads, PeerCaches, PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
-use strait_wire::history::Receipts;
+use strait_wire::history::{CacheQuestion, Receipts};
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
 use crate::host::split;
@@ -64,6 +64,9 @@ impl Default for HalvesSettings {
     }
 }
 
+/// Bytes that an answer to a question for a byte cache may have: less than any datagram takes.
+const ROOM: usize = 1_000;
+
 /// The sender of node 0 facing the receiver of node 1.
 #[derive(Debug)]
 pub struct Halves {
@@ -76,6 +79,8 @@ pub struct Halves {
     sealer: Sealer,
     from: SocketAddr,
     said: [u64; 2],
+    /// What the receiver keeps of byte caches, and of which.
+    caches: (Arc<PeerCaches>, CacheList),
 }
 
 impl Halves {
@@ -118,18 +123,19 @@ impl Halves {
             let sa = OutboundSa::new(&spec).with_history(settings.history);
             outbound.handle(outbound::Order::Install(Box::new(sa)), now, nowhere);
         }
+        let caches = (Arc::<PeerCaches>::default(), settings.history.caches);
         inbound.handle(inbound::Order::Policies(behind(here)));
         inbound.handle(inbound::Order::AddPeer(
             here.peer(),
             Arc::new(PeerCounters::default()),
-            Arc::default(),
+            Arc::clone(&caches.0),
         ));
         if let Some(spec) = sa(&settings, here) {
             let sa = InboundSa::new(&spec).with_history(settings.history);
             inbound.handle(inbound::Order::Install(Box::new(sa)));
         }
         let sealer = Sealer::new(settings.suite, settings.iv, SPI);
-        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2] }
+        Halves { outbound, inbound, counters, rules, sealer, from: here.outer_v4(), said: [0; 2], caches }
     }
 
     /// What the sender counts.
@@ -216,6 +222,14 @@ impl Halves {
             let kept = HistoryOrder::BlockReceipts(core::mem::take(&mut catch.kept_blocks));
             self.outbound.handle(outbound::Order::History(NodeId(1).peer(), kept), now, catch);
         }
+        let asked = catch.asked.take().and_then(|question| {
+            let (caches, agreed) = &self.caches;
+            caches.digests(agreed.get(question.cache)?, question, ROOM)
+        });
+        if let Some(digests) = asked {
+            let held = HistoryOrder::CacheDigests(Box::new(digests));
+            self.outbound.handle(outbound::Order::History(NodeId(1).peer(), held), now, catch);
+        }
     }
 
     /// How many orders for the sender, and how many notices for the control plane, the receiver has made.
@@ -264,6 +278,8 @@ struct Catch {
     kept: Receipts,
     /// The same for blocks.
     kept_blocks: Receipts,
+    /// What is asked of the receiver's byte caches.
+    asked: Option<CacheQuestion>,
 }
 
 impl Default for Catch {
@@ -283,6 +299,7 @@ impl Catch {
             notices: 0,
             kept: Receipts::NONE,
             kept_blocks: Receipts::NONE,
+            asked: None,
         }
     }
 }
@@ -323,6 +340,7 @@ impl Inlet for Catch {
         match order {
             outbound::Order::History(_, HistoryOrder::KeptUnit(receipt)) => self.kept.push(receipt),
             outbound::Order::History(_, HistoryOrder::KeptBlock(receipt)) => self.kept_blocks.push(receipt),
+            outbound::Order::History(_, HistoryOrder::CacheQuestion(question)) => self.asked = Some(question),
             _ => {}
         }
     }

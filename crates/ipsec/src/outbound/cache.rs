@@ -143,8 +143,7 @@ impl LinkCaches {
 
     /// What is held of the peer's caches, in at most `room` bytes.
     pub(super) fn digests(&self, question: CacheQuestion, room: usize) -> Option<CacheDigests> {
-        let agreed = self.agreed.get(question.cache)?;
-        self.shared.with_receiver(agreed, |receiver| receiver.digests(question, room))
+        self.shared.digests(self.agreed.get(question.cache)?, question, room)
     }
 
     /// Whether the domain has a cache with this peer.

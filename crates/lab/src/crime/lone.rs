@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strait_clock::{Random, Time};
+use strait_compress::history::cache::CacheCapacity;
 use strait_compress::{Allowed, Method};
-use strait_ipsec::{Domain, HistoryScope, HistoryTerms, LeakPolicy, Rule};
+use strait_ipsec::{CacheList, Domain, DomainCache, DomainTag, HistoryScope, HistoryTerms, LeakPolicy, Rule};
 use strait_scheduler::Rate;
 use strait_sim::{FlowShape, Halves, HalvesSettings, NodeId};
 
@@ -26,9 +27,9 @@ const BEFORE: usize = 4;
 const FILLERS: usize = 8;
 /// What stands before the digits.
 const NAME: &str = "session=";
-/// How a request begins, and so a guess, so that the one can be a template for the other; and random bytes behind a guess beside the
-/// filler's.
-const HEAD: &[u8] = b"GET /orders ";
+/// Lines of a request that the client knows, where there is a cache: more than 256 bytes, from which on packets are copied from one.
+const KNOWN_LINES: u32 = 20;
+/// Random bytes behind a guess beside the filler's.
 const BEHIND: usize = 8;
 
 /// What packets that leave alone are coded against.
@@ -41,11 +42,14 @@ pub enum LoneHistory {
     Flow,
     /// A rule with `history = "service"`: payloads of all flows of the service.
     Service,
+    /// A rule with `cache`: everything that was sent in the trust domain.
+    Cache,
 }
 
 impl LoneHistory {
     /// All of them.
-    pub const ALL: [LoneHistory; 3] = [LoneHistory::Contexts, LoneHistory::Flow, LoneHistory::Service];
+    pub const ALL: [LoneHistory; 4] =
+        [LoneHistory::Contexts, LoneHistory::Flow, LoneHistory::Service, LoneHistory::Cache];
 
     /// In a few words.
     #[must_use]
@@ -54,20 +58,21 @@ impl LoneHistory {
             LoneHistory::Contexts => "no rule",
             LoneHistory::Flow => "history = \"flow\"",
             LoneHistory::Service => "history = \"service\"",
+            LoneHistory::Cache => "cache",
         }
     }
 
     fn rules(self) -> Vec<Rule> {
-        let scope = match self {
+        let history = match self {
             LoneHistory::Contexts => return Vec::new(),
-            LoneHistory::Flow => HistoryScope::Flow,
-            LoneHistory::Service => HistoryScope::Service,
+            LoneHistory::Flow => Some(HistoryScope::Flow),
+            LoneHistory::Service => Some(HistoryScope::Service),
+            LoneHistory::Cache => None,
         };
         let [Ok(from), Ok(to)] = ["10.0.1.0/24", "10.0.2.0/24"].map(str::parse) else { return Vec::new() };
         let (domain, allowed) = (Domain(0), Allowed::Only(Method::ZSTD));
-        let (history, policy) = (Some(scope), LeakPolicy::NONE);
         vec![Rule {
-            cache: None,
+            cache: self.cache(),
             history,
             from,
             to,
@@ -75,8 +80,27 @@ impl LoneHistory {
             ports: vec![SERVICE..=SERVICE],
             domain,
             allowed,
-            policy,
+            policy: LeakPolicy::NONE,
         }]
+    }
+
+    /// The byte cache of the domain.
+    fn cache(self) -> Option<DomainCache> {
+        let capacity = CacheCapacity::new(CacheCapacity::MIN)?;
+        (self == LoneHistory::Cache).then_some(DomainCache { domain: DomainTag(1), capacity })
+    }
+
+    /// How a request begins, and so a guess, so that the one can be a template for the other. What is copied from a cache has at least
+    /// 64 bytes, so there the client knows as much of what comes before the digits as a client of web pages does.
+    fn head(self) -> Vec<u8> {
+        let mut head = b"GET /orders ".to_vec();
+        if self == LoneHistory::Cache {
+            for line in 0..KNOWN_LINES {
+                head.extend_from_slice(format!("header-{line}: {}\r\n", line * line * 7_919).as_bytes());
+            }
+        }
+        head.extend_from_slice(NAME.as_bytes());
+        head
     }
 }
 
@@ -110,6 +134,7 @@ pub fn lone_digits(history: LoneHistory, digits: usize, seed: u64) -> LoneDigits
 /// Victim and client on both ends of one direction.
 struct LoneScene {
     halves: Halves,
+    head: Vec<u8>,
     cookie: Vec<u8>,
     random: Random,
     now: Time,
@@ -118,13 +143,14 @@ struct LoneScene {
 
 impl LoneScene {
     fn new(history: LoneHistory, digits: usize, seed: u64) -> LoneScene {
-        let terms = HistoryTerms { contexts: HistoryTerms::CONTEXTS, ..HistoryTerms::NONE };
+        let caches = CacheList::of(history.cache());
+        let terms = HistoryTerms { contexts: HistoryTerms::CONTEXTS, caches, ..HistoryTerms::NONE };
         let (rules, up) = (history.rules(), Rate::from_bits(LINK));
         let settings = HalvesSettings { rules, up, history: terms, ..HalvesSettings::default() };
         let mut random = Random::new(seed);
         let cookie = (0..digits).map(|_| one_of(DIGITS, &mut random)).collect();
         let halves = Halves::new(settings, Time::ZERO);
-        LoneScene { halves, cookie, random, now: Time::ZERO, packets: 0 }
+        LoneScene { halves, head: history.head(), cookie, random, now: Time::ZERO, packets: 0 }
     }
 
     /// The length of what a packet becomes; the other end receives it, and receipts come back.
@@ -142,7 +168,7 @@ impl LoneScene {
 
     /// The victim asks again, with its cookie.
     fn victim(&mut self) {
-        let request = [HEAD, NAME.as_bytes(), &self.cookie, b" end"].concat();
+        let request = [&self.head, &self.cookie[..], b" end"].concat();
         self.carry(VICTIM, &request);
     }
 
@@ -157,7 +183,7 @@ impl LoneScene {
                 // Anew for each guess, so that the one before is no template for it.
                 let behind: Vec<u8> =
                     (0..BEHIND + filler).map(|_| self.random.next_u64().to_be_bytes()[0]).collect();
-                let guess = [HEAD, NAME.as_bytes(), known, &[*digit], &behind].concat();
+                let guess = [&self.head, known, &[*digit], &behind].concat();
                 *taken += self.carry(CLIENT, &guess);
                 self.packets += 1;
             }
@@ -201,5 +227,10 @@ mod tests {
     #[test]
     fn a_history_that_flows_share_tells_digits() {
         assert!(right(LoneHistory::Service) > 2 * BY_CHANCE);
+    }
+
+    #[test]
+    fn a_cache_that_flows_share_tells_digits() {
+        assert!(right(LoneHistory::Cache) > 2 * BY_CHANCE);
     }
 }
