@@ -449,7 +449,7 @@ impl TxStages {
             return false;
         }
         if !self.may_gather(tx.link, tx.now) {
-            return self.gather_ahead(tx);
+            return self.promote(tx) || self.gather_ahead(tx);
         }
         // A probe does not wait behind what the unit makes, or its answer would seem late on a slow link.
         self.transmitter.beside(tx);
@@ -479,6 +479,9 @@ impl TxStages {
     /// Steps 6 and 7 for the first unit under way, which an engine has compressed.
     fn send_compressed(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
         let TxStages { compressor, transmitter, .. } = self;
+        // Nothing sealed waits, so what is not under way has left.
+        let under_way = tx.link.backlog.under_way.iter().count();
+        tx.link.backlog.queue.iter_mut().for_each(|queue| queue.have_left_but(under_way));
         let job = compressor.take_done(tx.link, tx.now);
         let sent = job.map_or(Ok(()), |job| transmitter.send(tx, compressor, job)).map(|()| true);
         transmitter.departure.depart(tx);

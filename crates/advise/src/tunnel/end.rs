@@ -114,13 +114,14 @@ impl<N: Copy> TunnelEnd<N> {
         let wait = if spec.way.bundles() { spec.wait } else { Duration::ZERO };
         // What becomes of each packet is told, so none replaces another.
         let queueing = Queueing { hold: wait, lossless: true, thin_acks: false, ..Queueing::default() };
+        let caches = Arc::default();
         let peer = PeerSpec {
             id: PEER,
             allowed: Vec::new(),
             endpoint,
             mtu,
             counters: Arc::clone(&counters),
-            caches: Arc::default(),
+            caches: Arc::clone(&caches),
         };
         let orders = [
             Order::Policies(Arc::new(anywhere())),
@@ -134,7 +135,7 @@ impl<N: Copy> TunnelEnd<N> {
             end.outbound.handle(order, Time::ZERO, &mut end.meter);
         }
         end.inbound.handle(inbound::Order::Policies(Arc::new(anywhere())));
-        end.inbound.handle(inbound::Order::AddPeer(PEER, counters, Arc::default()));
+        end.inbound.handle(inbound::Order::AddPeer(PEER, counters, caches));
         if let Some(sa) = in_sa {
             end.inbound.handle(inbound::Order::Install(Box::new(sa.with_history(terms))));
         }

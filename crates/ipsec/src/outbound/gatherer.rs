@@ -105,11 +105,11 @@ impl Gatherer {
     /// join it.
     pub(super) fn gather(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> Gathered {
         let Gatherer { queueing, share, plain, counters, .. } = self;
-        let is_alone = tx.link.backlog.under_way.is_empty();
-        let all_left = is_alone && !tx.link.backlog.has_ready();
+        let is_empty = tx.link.backlog.under_way.is_empty();
+        let (is_alone, all_left) = (is_empty || tx.promoted, is_empty && !tx.link.backlog.has_ready());
         let (queue, size, mut owner) = open_queue(tx.link, tx.own, (queueing, *share), counters);
         if all_left {
-            queue.away = 0;
+            queue.have_left_but(0);
         }
         if !tx.promoted && queue.holds(tx.now) {
             return Gathered::Nothing;
@@ -120,7 +120,7 @@ impl Gatherer {
         if queue.due_at() > tx.now {
             return Gathered::Nothing;
         }
-        let (limit, away) = (limit_of(&group, &first), queue.away);
+        let (limit, away) = (limit_of(&group, &first), queue.away());
         let count = count_joining(queue, limit, owner.room, if tx.promoted { away } else { 0 });
         if count == 0 {
             return Gathered::Nothing;
@@ -138,8 +138,7 @@ impl Gatherer {
             Gathered::Together { group, several: count > 1 }
         };
         if tx.promoted {
-            // It leaves before what was taken out earlier.
-            queue.away = away;
+            queue.leaves_first();
         }
         if matches!(gathered, Gathered::Together { .. }) {
             tx.link.note_unit(self.plain.packets());

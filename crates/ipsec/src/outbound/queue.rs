@@ -3,6 +3,7 @@
 mod capacity;
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use strait_clock::Time;
 use strait_scheduler::{FairQueue, Limits, LinkProfile, Newcomer, Queued, Rate, Receipt, Window};
@@ -34,8 +35,9 @@ pub(super) struct LinkQueue {
     held: usize,
     /// Whether the first packet in the window and those of its group are all that a unit takes.
     pub(super) complete: bool,
-    /// The sets of flows whose packets were taken out and may not have left yet.
-    pub(super) away: u64,
+    /// The sets of flows whose packets were taken out and may not have left yet: those of each unit, in order, and of all.
+    units: VecDeque<u64>,
+    away: u64,
     /// The sets of flows in the last unit, and until when they gather for the next.
     last: u64,
     rest_until: Time,
@@ -58,6 +60,7 @@ impl LinkQueue {
             share,
             held: 0,
             complete,
+            units: VecDeque::new(),
             away: 0,
             last: 0,
             rest_until,
@@ -167,8 +170,27 @@ impl LinkQueue {
     }
 
     /// The last unit that was taken out has not left whole.
-    pub(super) const fn has_left_parts(&mut self) {
+    pub(super) fn has_left_parts(&mut self) {
+        self.units.push_front(self.last);
         self.away |= self.last;
+    }
+
+    /// The sets of flows whose packets may not have left yet.
+    pub(super) const fn away(&self) -> u64 {
+        self.away
+    }
+
+    /// All units but the last `count` have left.
+    pub(super) fn have_left_but(&mut self, count: usize) {
+        let gone = self.units.len().saturating_sub(count);
+        self.units.drain(..gone);
+        self.away = self.units.iter().fold(0, |all, flows| all | flows);
+    }
+
+    /// The last unit leaves before what was taken out earlier.
+    pub(super) fn leaves_first(&mut self) {
+        self.units.pop_back();
+        self.have_left_but(usize::MAX);
     }
 
     /// The first packet in the window, with its group.
@@ -193,6 +215,7 @@ impl LinkQueue {
     /// A unit is taken out now, and its flows gather for a while before they leave again.
     pub(super) fn begin_unit(&mut self, now: Time) {
         self.last = 0;
+        self.units.push_back(0);
         self.rest_until = now + self.line.rate.map_or(Duration::ZERO, |rate| pause(rate, &self.line));
     }
 
@@ -204,8 +227,11 @@ impl LinkQueue {
     }
 
     /// So many bytes of packets of these sets of flows were taken out of the window.
-    pub(super) const fn note_taken(&mut self, flows: u64, bytes: usize) {
+    pub(super) fn note_taken(&mut self, flows: u64, bytes: usize) {
         self.last |= flows;
+        if let Some(unit) = self.units.back_mut() {
+            *unit |= flows;
+        }
         self.away |= self.last;
         self.held -= bytes;
     }

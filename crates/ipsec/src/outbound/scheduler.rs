@@ -79,7 +79,8 @@ impl LinkScheduler {
     /// Whether a latency-sensitive unit passes what is sealed already; only ever one between two datagrams of that.
     pub(super) fn promotes(link: &mut Link, has_idle: bool) -> bool {
         let room = link.association.bundle_room();
-        let free = link.backlog.under_way.is_empty() && has_idle;
+        // What was begun ahead of its time is passed as what is sealed is.
+        let free = has_idle && (link.backlog.under_way.is_empty() || !link.backlog.ahead().is_zero());
         let may = free && link.backlog.queue.as_ref().is_some_and(|queue| queue.may_promote(room));
         link.backlog.promoted = may && !link.backlog.promoted;
         link.backlog.promoted

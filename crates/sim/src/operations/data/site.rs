@@ -115,11 +115,11 @@ impl DataSite {
         self.out_peers[peer].push(Arc::clone(&counters));
         self.in_peers.push(Arc::clone(&counters));
         self.known[peer] = true;
-        let id = NodeId::of(peer).peer();
-        self.inbound.handle(inbound::Order::AddPeer(id, Arc::clone(&counters), Arc::default()));
+        let (id, caches) = (NodeId::of(peer).peer(), Arc::default());
+        self.inbound.handle(inbound::Order::AddPeer(id, Arc::clone(&counters), Arc::clone(&caches)));
         self.witness.handle(inbound::Order::AddPeer(id, Arc::default(), Arc::default()));
         let (endpoint, mtu) = (Some(endpoint), self.settings.mtu.map(|mtu| mtu.min(1500)));
-        let spec = PeerSpec { id, allowed: Vec::new(), endpoint, mtu, counters, caches: Arc::default() };
+        let spec = PeerSpec { id, allowed: Vec::new(), endpoint, mtu, counters, caches };
         self.order(outbound::Order::AddPeer(Box::new(spec)), now);
         self.order(outbound::Order::Rate(id, self.settings.pace.into()), now);
     }
