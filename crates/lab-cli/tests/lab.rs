@@ -377,8 +377,8 @@ fn the_crime_client_is_measured_in_each_cell() {
     let tables: Vec<&str> = said.split("\n\n").collect();
     assert_eq!(tables[0].lines().count(), 2 + cells.len(), "{said}");
     assert!(said.contains("| none | domain | false | lz4 | same flow |"), "{said}");
-    // Packets that leave alone: without a rule, with a history of each flow, with one of the service.
-    assert_eq!(tables[1].lines().count(), 2 + 3, "{said}");
+    // Packets that leave alone: without a rule, with a history of each flow, with one of the service, with a cache.
+    assert_eq!(tables[1].lines().count(), 2 + 4, "{said}");
 }
 
 #[test]

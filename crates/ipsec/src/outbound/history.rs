@@ -35,7 +35,7 @@ pub(crate) struct LinkHistory {
     pub(super) owed: ReceiptQueue,
     /// What is owed for blocks.
     pub(super) owed_blocks: ReceiptQueue,
-    /// What receipts that leave alone may cost.
+    /// What receipts that leave alone may cost where the reports' budget is taken by what is pressing.
     pub(super) budget: ReturnBudget,
     /// The association in use, counted from 1.
     association: u32,

@@ -39,7 +39,7 @@ impl ReturnPath {
 /// Reports to one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Reporting {
-    /// What reports and requests for missing payloads may cost.
+    /// What all that goes back unasked may cost.
     pub(super) budget: ReturnBudget,
     waiting: Option<WaitingReport>,
     /// No other before then.

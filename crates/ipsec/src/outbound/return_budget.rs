@@ -1,5 +1,5 @@
-//! What may go back to a peer unasked, in bytes: a share of what came from it. Reports and requests for what is missing have one such
-//! budget, receipts of history another: where much is lost, requests take all of theirs, and history would gain nothing.
+//! What may go back to a peer unasked, in bytes: a share of what came from it. Reports, requests for what is missing and receipts of
+//! history have one such budget. Where what is pressing takes it, receipts have another, or history would gain nothing there.
 
 use strait_clock::Time;
 use strait_scheduler::Budget;
@@ -23,12 +23,19 @@ pub(crate) struct ReturnBudget {
     clock: Time,
     /// Wire bytes that were received when it was last told.
     received: u64,
+    /// Whether anything pressing was paid from it.
+    pressed: bool,
 }
 
 impl Default for ReturnBudget {
     fn default() -> ReturnBudget {
         // A byte costs 1,000 of the clock's units.
-        ReturnBudget { budget: Budget::new(1_000_000, CREDIT), clock: Time::ZERO, received: 0 }
+        ReturnBudget {
+            budget: Budget::new(1_000_000, CREDIT),
+            clock: Time::ZERO,
+            received: 0,
+            pressed: false,
+        }
     }
 }
 
@@ -45,7 +52,14 @@ impl ReturnBudget {
     /// the credit alone.
     #[must_use]
     pub(crate) fn take(&mut self, bytes: usize, pressing: bool) -> bool {
-        self.has(bytes, pressing) && self.budget.take(bytes as u64, self.clock)
+        let taken = self.has(bytes, pressing) && self.budget.take(bytes as u64, self.clock);
+        self.pressed |= taken && pressing;
+        taken
+    }
+
+    /// Whether it ever paid for what is pressing, which may have left nothing for the rest.
+    pub(crate) const fn is_pressed(&self) -> bool {
+        self.pressed
     }
 
     /// Whether so many bytes may go back now.

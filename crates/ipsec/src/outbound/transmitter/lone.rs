@@ -163,10 +163,13 @@ impl Transmitter {
         let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
         let bytes = bytes + tx.link.association.outer_len();
         let in_wire = tx.link.spec.counters.in_wire.get();
-        let Some(LinkHistory { budget, .. }) = tx.link.history.as_deref_mut() else { return };
-        budget.note(in_wire, false);
+        let Some(LinkHistory { budget: own, .. }) = tx.link.history.as_deref_mut() else { return };
+        let shared = &mut tx.link.reporting.budget;
+        own.note(in_wire, false);
+        shared.note(in_wire, false);
         // Later ones say as much.
-        if !budget.take(bytes + tx.own.overhead, false) {
+        let wire = bytes + tx.own.overhead;
+        if !shared.take(wire, false) && !(shared.is_pressed() && own.take(wire, false)) {
             return;
         }
         self.departure.begin_train(tx.link.spec.id);
