@@ -169,7 +169,8 @@ impl Transmitter {
         shared.note(in_wire, false);
         // Later ones say as much.
         let wire = bytes + tx.own.overhead;
-        if !shared.take(wire, false) && !(shared.is_pressed() && own.take(wire, false)) {
+        let is_paid = shared.take(wire, false) || shared.is_pressed() && own.take(wire, false);
+        if !is_paid {
             return;
         }
         self.departure.begin_train(tx.link.spec.id);
