@@ -9,12 +9,14 @@
 //! the log has overwritten. The file is opened before privileges are dropped, and written in place. A segment that was written in part
 //! does not open, and is forgotten: it costs what its data costs to send again.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use strait_compress::history::cache::{CacheCapacity, CacheOwner, SEALED_MAX, SEED, SEGMENT, SegmentVault};
+
+use crate::private_file::{self, PrivateFileError};
 
 const MAGIC: [u8; 16] = *b"strait cache 1\0\0";
 /// Bytes of the head: a page, so that slots begin at the start of one.
@@ -27,27 +29,14 @@ const SLOT: u64 = (SLOT_HEAD + SEALED_MAX).next_multiple_of(4_096) as u64;
 /// Why a cache is not stored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CacheFileError {
-    /// Others may read it, or it is no file at all.
-    #[error("the file {} is readable by others (mode {mode:03o}), or no file; run `chmod 600 {}`", path.display(), path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
+    /// It cannot be used.
+    #[error(transparent)]
+    File(#[from] PrivateFileError),
     /// Another daemon has it.
     #[error("the file {} is in use by another daemon; give each its own `cache_dir`", path.display())]
     Busy {
         /// The file.
         path: PathBuf,
-    },
-    /// The system refuses.
-    #[error("cannot open {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
     },
 }
 
@@ -61,24 +50,16 @@ pub(crate) struct CacheFile {
 impl CacheFile {
     /// Opens the file at `path`, which is begun if there is none, or where it is that of a cache of another size or not one at all.
     pub(crate) fn open(path: &Path, capacity: CacheCapacity) -> Result<CacheFile, CacheFileError> {
-        let failed = |source| CacheFileError::Io { path: path.to_owned(), source };
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o600);
-        // Never through a link: that could lead into the file of any user.
-        let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).map_err(failed)?;
-        let found = file.metadata().map_err(failed)?;
-        if !found.is_file() || found.mode() & 0o077 != 0 {
-            return Err(CacheFileError::Open { path: path.to_owned(), mode: found.mode() & 0o777 });
-        }
+        let (file, failed) = (private_file::open(path)?, PrivateFileError::io(path));
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => CacheFileError::Busy { path: path.to_owned() },
-            TryLockError::Error(source) => failed(source),
+            TryLockError::Error(source) => failed(source).into(),
         })?;
         let mut head = [0; 24];
         let wanted = [&MAGIC[..], &capacity.bytes().to_be_bytes()].concat();
         let is_ours = file.read_exact_at(&mut head, 0).is_ok() && head[..] == wanted;
         if !is_ours {
-            file.set_len(0).and_then(|()| file.write_all_at(&wanted, 0)).map_err(failed)?;
+            file.set_len(0).and_then(|()| file.write_all_at(&wanted, 0)).map_err(&failed)?;
         }
         Ok(CacheFile { file, slots: capacity.bytes() / SEGMENT as u64 })
     }
@@ -208,10 +189,16 @@ mod tests {
         let open = folder.join("open.cache");
         std::fs::write(&open, "").unwrap();
         std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o640)).unwrap();
-        assert!(matches!(CacheFile::open(&open, CAPACITY), Err(CacheFileError::Open { mode: 0o640, .. })));
+        assert!(matches!(
+            CacheFile::open(&open, CAPACITY),
+            Err(CacheFileError::File(PrivateFileError::Open { mode: 0o640, .. }))
+        ));
         let link = folder.join("link.cache");
         std::os::unix::fs::symlink(&path, &link).unwrap();
-        assert!(matches!(CacheFile::open(&link, CAPACITY), Err(CacheFileError::Io { .. })));
+        assert!(matches!(
+            CacheFile::open(&link, CAPACITY),
+            Err(CacheFileError::File(PrivateFileError::Io { .. }))
+        ));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

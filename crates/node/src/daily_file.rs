@@ -1,40 +1,20 @@
 //! The file with the secrets of a node's daily keys. It is beside that of its marks, whose lock is for both: two daemons with one key are
 //! refused there.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use strait_keying::PublicKey;
 use strait_keying::sessionless::{DAILY_FILE_LEN, DailySlotWrite};
 use zeroize::Zeroizing;
 
-use crate::mark_file;
+use crate::private_file::PrivateFileError;
+use crate::{mark_file, private_file};
 
 /// What the name of a file ends with.
 const SUFFIX: &str = "daily";
-
-/// Why daily keys cannot be kept.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum DailyFileError {
-    /// Others may read it, or it is no file at all.
-    #[error("the file {} is readable by others (mode {mode:03o}), or no file; run `chmod 600 {}`", path.display(), path.display())]
-    Open {
-        /// The file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// The system refuses.
-    #[error("cannot open {}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-}
 
 /// The file of a node.
 pub(crate) fn path(folder: &Path, node: &PublicKey) -> PathBuf {
@@ -44,18 +24,10 @@ pub(crate) fn path(folder: &Path, node: &PublicKey) -> PathBuf {
 /// Opens the file at `path`, which is begun if there is none. Its folder is there.
 ///
 /// # Errors
-/// [`DailyFileError`] with the remedy.
-pub(crate) fn open(path: &Path) -> Result<File, DailyFileError> {
-    let failed = |source| DailyFileError::Io { path: path.to_owned(), source };
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    // Never through a link: that could lead into the file of any user.
-    let file = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path).map_err(failed)?;
-    let found = file.metadata().map_err(failed)?;
-    if !found.is_file() || found.mode() & 0o077 != 0 {
-        return Err(DailyFileError::Open { path: path.to_owned(), mode: found.mode() & 0o777 });
-    }
-    file.set_len(u64::try_from(DAILY_FILE_LEN).unwrap_or(0)).map_err(failed)?;
+/// [`PrivateFileError`] with the remedy.
+pub(crate) fn open(path: &Path) -> Result<File, PrivateFileError> {
+    let file = private_file::open(path)?;
+    file.set_len(u64::try_from(DAILY_FILE_LEN).unwrap_or(0)).map_err(PrivateFileError::io(path))?;
     Ok(file)
 }
 
@@ -74,7 +46,7 @@ pub(crate) fn write(file: &File, writes: &[DailySlotWrite]) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     use strait_keying::PrivateKey;
     use strait_keying::sessionless::OwnDailyKeys;
@@ -106,7 +78,7 @@ mod tests {
         assert!(open(&path).unwrap_err().to_string().contains("chmod 600"));
         std::fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink("/dev/null", &path).unwrap();
-        assert!(matches!(open(&path), Err(DailyFileError::Io { .. })));
+        assert!(matches!(open(&path), Err(PrivateFileError::Io { .. })));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

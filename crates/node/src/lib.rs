@@ -32,6 +32,7 @@ pub mod outward;
 pub mod path_memory;
 pub mod poll;
 pub mod private_daemon;
+mod private_file;
 pub mod privileges;
 mod process;
 pub mod report;
