@@ -68,8 +68,8 @@ impl CacheList {
 }
 
 /// The byte caches that a node has with one peer, in both directions. They outlive associations and sessions; the packet path fills them,
-/// and another thread may store what changed. Each side of the packet path takes its lock once a block, so it only waits for that thread,
-/// for as long as 1 MiB is copied.
+/// and another thread may store what changed. Each side of the packet path takes its own lock, two or three times a block, and only waits
+/// for that thread, for as long as 1 MiB is copied.
 #[derive(Debug, Default)]
 pub struct PeerCaches {
     senders: Mutex<CacheSet<CacheSender>>,
@@ -105,11 +105,16 @@ impl<T> CacheSet<T> {
         if self.loading {
             return None;
         }
-        self.caches.retain(|(known, cache)| *known != domain || capacity_of(cache) == capacity);
-        if self.get(domain).is_none() {
+        let known = self.caches.iter().position(|(known, _)| *known == domain);
+        let at = known.unwrap_or_else(|| {
             self.caches.push((domain, Box::new(new(capacity))));
+            self.caches.len() - 1
+        });
+        let (_, cache) = self.caches.get_mut(at)?;
+        if capacity_of(cache) != capacity {
+            **cache = new(capacity);
         }
-        self.get(domain).map(|cache| &mut **cache)
+        Some(cache)
     }
 
     /// Forgets those of other domains.

@@ -31,7 +31,7 @@ const HANDING_OVER: Seconds = Seconds(20e-6);
 
 /// The calling thread also moves packets: what takes it longer than this is for workers, while one has room. A pacer sends 4 ms in
 /// advance, so the link does not notice half of that.
-const OWN_MOST: Duration = Duration::from_millis(2);
+pub(crate) const OWN_MOST: Duration = Duration::from_millis(2);
 
 /// What a job consists of: self-contained, for any engine, in any order.
 pub trait PoolWork {

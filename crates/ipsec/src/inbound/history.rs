@@ -171,7 +171,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         let ExpandScratch { blocks, staged, .. } = &mut self.expander.scratch;
         staged.clear();
         staged.extend_from_slice(expanded.get(..len).unwrap_or_default());
-        let history = self.peers.get_mut(&peer).map(|memory| &mut memory.history);
+        let history = self.peers.get(&peer).map(|memory| &memory.history);
         let history = history.filter(|history| history.terms == terms);
         let made = history.and_then(|history| {
             history.cache(said.cache, |cache| blocks.unstage((headers, most), staged, cache, kept, expanded))

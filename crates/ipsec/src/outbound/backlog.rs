@@ -8,14 +8,12 @@ use strait_wire::Tos;
 use super::job::CompressUnit;
 use super::queue::LinkQueue;
 use super::train::Via;
-use crate::pool::Reorder;
+use crate::pool::{OWN_MOST, Reorder};
 
 /// Sealed datagrams waiting for room: what one unit of the queue makes at most, twice.
 const READY_BYTES: usize = 160 * 1024;
 const READY_ENTRIES: usize = 512;
 
-/// A block is not begun earlier where compressing takes no longer than this: a pacer sends 4 ms in advance.
-const AHEAD_LEAST: Duration = Duration::from_millis(2);
 /// No block is begun longer before the link has room: half of what a unit may take of a slow link.
 const AHEAD_MAX: Duration = Duration::from_millis(50);
 
@@ -64,9 +62,10 @@ impl Backlog {
         self.ahead
     }
 
-    /// A worker took so long to compress a block; nothing where there was nothing to compress.
+    /// A worker took so long to compress a block; nothing where there was nothing to compress. What the calling thread might have done is
+    /// too short for the link to notice.
     pub(super) fn note_compressed(&mut self, took: Option<Duration>) {
-        let noticed = took.filter(|took| *took > AHEAD_LEAST).unwrap_or_default();
+        let noticed = took.filter(|took| *took > OWN_MOST).unwrap_or_default();
         self.ahead = noticed.min(AHEAD_MAX);
     }
 

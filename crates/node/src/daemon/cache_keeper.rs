@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use strait_compress::history::cache::{CacheOwner, CacheReceiver, CacheRole, CacheSender, SegmentVault};
 use strait_ipsec::{DomainCache, DomainTag, PeerCaches};
-use strait_keying::{PrivateKey, derive_key};
+use strait_keying::{PrivateKey, PublicKey, derive_key};
 
 use super::roster::Roster;
 use super::start::seed;
@@ -70,10 +70,11 @@ impl CacheFiles {
             return None;
         }
         let open = |peer: &PeerSection| {
-            let key = *peer.public_key()?.as_bytes();
+            let key = peer.public_key()?;
             let caches = roster.enter(peer).caches;
-            let stored = wanted.iter().flat_map(|cache| both_ends(folder, peer, *cache)).collect();
-            Some(KeptPeer { name: peer.name.clone(), key, caches, stored })
+            let stored =
+                wanted.iter().flat_map(|cache| both_ends(folder, (&peer.name, key), *cache)).collect();
+            Some(KeptPeer { name: peer.name.clone(), key: *key.as_bytes(), caches, stored })
         };
         let peers: Vec<KeptPeer> = config.peers.iter().filter_map(open).collect();
         peers.iter().for_each(|peer| peer.caches.begin_loading());
@@ -163,20 +164,23 @@ impl StoredCache {
 }
 
 /// The files of both ends of a cache.
-fn both_ends(folder: &Path, peer: &PeerSection, cache: DomainCache) -> Vec<StoredCache> {
-    let Some(key) = peer.public_key() else { return Vec::new() };
+fn both_ends(
+    folder: &Path,
+    (name, key): (&str, &PublicKey),
+    cache: DomainCache,
+) -> impl Iterator<Item = StoredCache> {
     let domain = format!("{:016x}", cache.domain.0);
-    let open = |(role, end): (CacheRole, &str)| {
+    let open = move |(role, end): (CacheRole, &str)| {
         let path = mark_file::named(folder, key, &format!("{domain}.{end}"));
         match CacheFile::open(&path, cache.capacity) {
             Ok(file) => Some(StoredCache { cache, domain: domain.clone(), role, file, fails: false }),
             Err(error) => {
-                tracing::warn!(peer = %peer.name, %error, "a byte cache is in memory only");
+                tracing::warn!(peer = %name, %error, "a byte cache is in memory only");
                 None
             }
         }
     };
-    [(CacheRole::Sender, "sent"), (CacheRole::Receiver, "received")].into_iter().filter_map(open).collect()
+    [(CacheRole::Sender, "sent"), (CacheRole::Receiver, "received")].into_iter().filter_map(open)
 }
 
 impl Drop for CacheKeeper {

@@ -310,7 +310,7 @@ mod tests {
         }
 
         #[test]
-        fn what_nobody_wrote_is_refused_or_written_the_same(mut bytes: Vec<u8>) {
+        fn bytes_that_no_receiver_wrote_are_refused_or_written_the_same(mut bytes: Vec<u8>) {
             bytes.insert(0, CACHE_DIGESTS);
             if let Ok(answer) = CacheDigests::parse(&bytes) {
                 let mut again = vec![0; answer.wire_len()];

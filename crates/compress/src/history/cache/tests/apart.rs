@@ -178,7 +178,7 @@ fn restored_segments_come_in_order_and_as_they_were_stored() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn messages_that_nobody_wrote_are_refused_or_mean_something(bytes: Vec<u8>, at: usize, with: u8) {
+    fn messages_that_no_end_wrote_are_refused_or_mean_something(bytes: Vec<u8>, at: usize, with: u8) {
         let (mut pair, text) = pair(100_000, 3);
         let answer = pair.receiver.digests(CacheQuestion { cache: 0, below: u64::MAX }, 1_200);
         let mut message = vec![0; answer.wire_len()];
