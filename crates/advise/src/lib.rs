@@ -3,7 +3,7 @@
 //!
 //! - [`CaptureReader`] gives the frames of a file one by one: pcap, pcapng, text traces, or the packets that an ordinary file would
 //!   be sent in;
-//! - [`TunnelReplay`] sends their packets through six tunnels at once, each the very code of a live one, in virtual time;
+//! - [`TunnelReplay`] sends their packets through seven tunnels at once, each the very code of a live one, in virtual time;
 //! - [`AdviseReport`] has the results;
 //! - [`Crossing`] readies the packets for a real tunnel, to compare.
 //!

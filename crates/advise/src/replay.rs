@@ -1,4 +1,4 @@
-//! Captured packets through six tunnels at once, each in a virtual time of its own.
+//! Captured packets through seven tunnels at once, each in a virtual time of its own.
 
 mod books;
 mod clock;
@@ -9,6 +9,7 @@ use core::time::Duration;
 
 use ipnet::IpNet;
 use strait_clock::Time;
+use strait_compress::history::cache::CacheCapacity;
 use strait_crypto::Suite;
 use strait_ipsec::LeakPolicy;
 use strait_scheduler::Rate;
@@ -30,6 +31,12 @@ pub use seen::FrameCounts;
 /// The round-trip time of a link of which nothing is known: between cities, over DSL or LTE.
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
+/// What a byte cache holds if nothing is said: what `cache` in a rule has as its example. It takes no memory before it is filled.
+const CACHE: CacheCapacity = match CacheCapacity::new(256 << 20) {
+    Some(capacity) => capacity,
+    None => panic!("within the limits"),
+};
+
 /// What the traffic is to be sent over.
 #[derive(Clone, Debug)]
 pub struct ReplayLink {
@@ -48,6 +55,8 @@ pub struct ReplayLink {
     pub suite: Suite,
     /// Hold time on an idle link, in modes that aggregate.
     pub wait: Duration,
+    /// What the byte cache of each direction holds, in the mode that has one.
+    pub cache: CacheCapacity,
 }
 
 impl ReplayLink {
@@ -55,16 +64,25 @@ impl ReplayLink {
     #[must_use]
     pub const fn of(rate: Rate) -> ReplayLink {
         let (round_trip, suite) = (ROUND_TRIP, Suite::Aes128Gcm);
-        ReplayLink { rate, mtu: 1_500, near: None, one_way: false, round_trip, suite, wait: Duration::ZERO }
+        ReplayLink {
+            rate,
+            mtu: 1_500,
+            near: None,
+            one_way: false,
+            round_trip,
+            suite,
+            wait: Duration::ZERO,
+            cache: CACHE,
+        }
     }
 
     fn spec(&self, way: TunnelVariant, policy: LeakPolicy) -> Spec {
-        let ReplayLink { rate, mtu, round_trip, suite, wait, .. } = *self;
-        Spec { way, policy, suite, rate, round_trip, mtu, wait }
+        let ReplayLink { rate, mtu, round_trip, suite, wait, cache, .. } = *self;
+        Spec { way, policy, suite, rate, round_trip, mtu, wait, cache }
     }
 }
 
-/// Six tunnels, and what they have sent.
+/// Seven tunnels, and what they have sent.
 #[derive(Debug)]
 pub struct TunnelReplay {
     link: ReplayLink,

@@ -86,6 +86,8 @@ pub struct LinkFigures {
     pub mtu: usize,
     /// The network on the near side; none when all packets are replayed in one direction.
     pub near: Option<IpNet>,
+    /// Bytes that the byte cache of each direction holds, in the mode that has one.
+    pub cache_bytes: u64,
     /// Round-trip time in seconds.
     pub rtt_seconds: Option<f64>,
     /// Price of a gigabyte (10^9 bytes).
@@ -110,6 +112,7 @@ impl AdviseReport {
                 rate_bits_per_second: link.rate.bits(),
                 mtu: link.mtu,
                 near: link.near,
+                cache_bytes: link.cache.bytes(),
                 rtt_seconds: conditions.round_trip.map(|it| it.as_secs_f64()),
                 price_per_gigabyte: conditions.price,
             },

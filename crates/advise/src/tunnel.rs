@@ -10,9 +10,12 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use ipnet::IpNet;
 use strait_clock::Time;
+use strait_compress::history::cache::CacheCapacity;
 use strait_compress::{Allowed, CodecSet};
 use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite};
-use strait_ipsec::{Domain, IvMode, LeakPolicy, Payloads, PeerId, Policies, Rule, RuleSet, SaSpec};
+use strait_ipsec::{
+    Domain, DomainCache, DomainTag, IvMode, LeakPolicy, Payloads, PeerId, Policies, Rule, RuleSet, SaSpec,
+};
 use strait_scheduler::Rate;
 use strait_wire::ip::{Packet, V4_HEADER_LEN};
 use strait_wire::{Flow, Spi, Tos, esp, udp};
@@ -76,6 +79,15 @@ pub(crate) struct Spec {
     pub(crate) mtu: usize,
     /// Hold time, in modes that aggregate.
     pub(crate) wait: Duration,
+    /// What the byte cache of each direction holds, in the mode that has one.
+    pub(crate) cache: CacheCapacity,
+}
+
+impl Spec {
+    /// The byte cache of the one trust domain.
+    const fn domain_cache(&self) -> DomainCache {
+        DomainCache { domain: DomainTag(0), capacity: self.cache }
+    }
 }
 
 impl<N: Copy> ReplayTunnel<N> {
@@ -192,17 +204,18 @@ fn anywhere() -> Policies {
 }
 
 /// Everything may be compressed, all of it in one trust domain.
-fn everything(policy: LeakPolicy) -> RuleSet {
+fn everything(spec: &Spec) -> RuleSet {
+    let cache = (spec.way == TunnelVariant::Cache).then(|| spec.domain_cache());
     let rule = |net: IpNet| Rule {
         history: Some(strait_ipsec::HistoryScope::Flow),
-        cache: None,
+        cache,
         from: net,
         to: net,
         protocol: None,
         ports: Vec::new(),
         domain: Domain(0),
         allowed: Allowed::Any,
-        policy,
+        policy: spec.policy,
     };
     RuleSet::new(all().map(rule).to_vec())
 }

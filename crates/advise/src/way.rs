@@ -1,7 +1,7 @@
-//! Six ways to send the same through a tunnel.
+//! Seven ways to send the same through a tunnel.
 
 use serde::{Serialize, Serializer};
-use strait_ipsec::HistoryTerms;
+use strait_ipsec::{CacheList, DomainCache, HistoryTerms};
 
 /// What of bundling and compression is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,17 +18,20 @@ pub enum TunnelVariant {
     Contexts,
     /// What waits is compressed together, and what leaves alone is coded against earlier packets of the flow.
     History,
+    /// The same, and of what crossed before in either direction's byte cache, only where it is there.
+    Cache,
 }
 
 impl TunnelVariant {
     /// In the order in which they are shown.
-    pub const ALL: [TunnelVariant; 6] = [
+    pub const ALL: [TunnelVariant; 7] = [
         TunnelVariant::Plain,
         TunnelVariant::Bundles,
         TunnelVariant::Compression,
         TunnelVariant::Both,
         TunnelVariant::Contexts,
         TunnelVariant::History,
+        TunnelVariant::Cache,
     ];
 
     /// Its place in [`TunnelVariant::ALL`].
@@ -46,17 +49,21 @@ impl TunnelVariant {
     /// Whether anything may be compressed.
     #[must_use]
     pub const fn compresses(self) -> bool {
-        matches!(self, TunnelVariant::Compression | TunnelVariant::Both | TunnelVariant::History)
+        !matches!(self, TunnelVariant::Plain | TunnelVariant::Bundles | TunnelVariant::Contexts)
     }
 
-    /// What receivers keep of what left alone.
-    pub(crate) const fn history(self) -> HistoryTerms {
-        match self {
-            TunnelVariant::Contexts | TunnelVariant::History => {
-                HistoryTerms { contexts: HistoryTerms::CONTEXTS, ..HistoryTerms::NONE }
-            }
-            _ => HistoryTerms::NONE,
+    /// Whether what leaves is coded against what crossed before.
+    const fn refers_back(self) -> bool {
+        matches!(self, TunnelVariant::Contexts | TunnelVariant::History | TunnelVariant::Cache)
+    }
+
+    /// What receivers keep, with this byte cache where there is one.
+    pub(crate) fn history(self, cache: DomainCache) -> HistoryTerms {
+        if !self.refers_back() {
+            return HistoryTerms::NONE;
         }
+        let caches = CacheList::of((self == TunnelVariant::Cache).then_some(cache));
+        HistoryTerms { contexts: HistoryTerms::CONTEXTS, caches, ..HistoryTerms::NONE }
     }
 
     /// In a word or three.
@@ -69,6 +76,7 @@ impl TunnelVariant {
             TunnelVariant::Both => "both",
             TunnelVariant::Contexts => "contexts",
             TunnelVariant::History => "history",
+            TunnelVariant::Cache => "cache",
         }
     }
 }

@@ -30,7 +30,8 @@ pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
     let machine = measured();
     let link = ReplayLink::of(flags.link);
     let round_trip = flags.rtt.unwrap_or(link.round_trip);
-    let link = ReplayLink { mtu: usize::from(flags.mtu), near: flags.from, round_trip, ..link };
+    let link =
+        ReplayLink { mtu: usize::from(flags.mtu), near: flags.from, round_trip, cache: flags.cache, ..link };
     let mut replay = TunnelReplay::new(link, &machine);
     if flags.policies {
         replay = replay.with_policies(&machine);

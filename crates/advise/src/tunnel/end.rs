@@ -90,9 +90,9 @@ impl<N: Copy> TunnelEnd<N> {
         let chooser = Box::new(Overheard::new(machine, compressed.clone()));
         let sa = association(spec.suite).map(|sa| (OutboundSa::new(&sa), InboundSa::new(&sa)));
         let (out_sa, in_sa) = sa.unzip();
-        let terms = spec.way.history();
+        let terms = spec.way.history(spec.domain_cache());
         let out_sa = out_sa.map(|sa| sa.with_history(terms));
-        let rules = if spec.way.compresses() { everything(spec.policy) } else { RuleSet::default() };
+        let rules = if spec.way.compresses() { everything(&spec) } else { RuleSet::default() };
         let rules = Arc::new(rules);
         let unused = || Arc::new(Counters::default());
         let into =

@@ -29,13 +29,15 @@ fn on_the_wire(report: &AdviseReport, link: &str) -> Chart {
             std::iter::once(class.bytes as f64).chain(TunnelVariant::ALL.iter().map(value)).collect();
         Cluster { name: class.name.clone(), section: String::new(), values }
     };
-    let series = ["no tunnel", "plain tunnel", "aggregation", "compression", "both", "contexts", "history"];
     Chart {
         title: "Wire bytes by service".into(),
         source: format!("replayed over {link}"),
         y: Axis::linear("bytes").prefixed("B"),
         plot: Plot::Bars(Bars {
-            series: series.map(str::to_owned).to_vec(),
+            series: std::iter::once("no tunnel")
+                .chain(TunnelVariant::ALL.map(TunnelVariant::name))
+                .map(str::to_owned)
+                .collect(),
             clusters: report.services.classes.iter().take(SIDE_BY_SIDE).map(cluster).collect(),
         }),
     }

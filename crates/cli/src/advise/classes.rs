@@ -36,10 +36,8 @@ struct ClassColumns {
 /// The largest classes of one kind.
 pub(super) fn classes(head: &str, group: &ClassGroup, report: &AdviseReport) -> TextTable {
     let columns = ClassColumns { money: report.link.price_per_gigabyte.is_some(), waits: waits(group) };
-    let names =
-        [head, "packets", "bytes", "plain", "aggregation", "compression", "both", "contexts", "history"];
-    let names =
-        names.into_iter().chain(["saved", "time saved"]).chain(columns.money.then_some("money saved"));
+    let names = [head, "packets", "bytes"].into_iter().chain(TunnelVariant::ALL.map(TunnelVariant::name));
+    let names = names.chain(["saved", "time saved"]).chain(columns.money.then_some("money saved"));
     let names = names.chain(columns.waits.then_some("RTT wait")).chain(["break-even", "methods"]);
     let names: Vec<String> = names.map(str::to_owned).collect();
     let last = names.len() - 1;

@@ -7,6 +7,8 @@ use super::amounts::{dash, money, percent, rate, time};
 use crate::table::{Side, TextTable};
 use crate::units;
 
+/// What part of the wire bytes with history a byte cache has to save to be recommended: as every gain that a verdict names.
+const CACHE_WORTH: f64 = 0.01;
 /// What stands above the table of policies.
 pub(super) const POLICIES: &str =
     "aggregation and compression under policies against length leaks, all traffic in one domain";
@@ -126,7 +128,7 @@ pub(super) fn verdict(report: &AdviseReport) -> String {
     let class = &report.total;
     let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Contexts].map(|way| wire(class, way) as f64);
     let by_aggregation = format!("Aggregation and coded headers save {}.", percent(plain - bundles, plain));
-    match class.verdict {
+    let words = match class.verdict {
         AdviseVerdict::Empty => "No packet would cross the link: there is nothing to estimate.".to_owned(),
         AdviseVerdict::NotCaptured => {
             format!("Most bytes were not captured: the gain of compression is unknown. {by_aggregation}")
@@ -140,7 +142,8 @@ pub(super) fn verdict(report: &AdviseReport) -> String {
             "No gain from compression: the data is incompressible (encrypted or compressed already). {by_aggregation}"
         ),
         AdviseVerdict::Compression => gains(report),
-    }
+    };
+    if can_say(class, TunnelVariant::Cache) { words + &repeats(class) } else { words }
 }
 
 fn gains(report: &AdviseReport) -> String {
@@ -158,14 +161,28 @@ fn gains(report: &AdviseReport) -> String {
     if let (Some(before), Some(after)) = (plain.cost, both.cost) {
         words += &format!(", {} of {}", money(before - after), money(before));
     }
-    words
-        + &match class.break_even {
-            UpTo::Rate(bits) => {
-                format!(". With the speed of this machine, compression pays on links up to {}.", rate(bits))
-            }
-            UpTo::Always => ". With the speed of this machine, compression pays on any link.".to_owned(),
-            UpTo::Never => ".".to_owned(),
+    words += &match class.break_even {
+        UpTo::Rate(bits) => {
+            format!(". With the speed of this machine, compression pays on links up to {}.", rate(bits))
         }
+        UpTo::Always => ". With the speed of this machine, compression pays on any link.".to_owned(),
+        UpTo::Never => ".".to_owned(),
+    };
+    words
+}
+
+/// What a byte cache saves besides, where that is worth a word: it is off unless a rule names it, as it tells more to who can guess.
+fn repeats(class: &ClassReport) -> String {
+    let [without, with] = [TunnelVariant::History, TunnelVariant::Cache].map(|way| wire(class, way));
+    let less = without.saturating_sub(with);
+    if (less as f64) < CACHE_WORTH * without as f64 {
+        return String::new();
+    }
+    format!(
+        " Some of it crosses again: a byte cache (`cache` in a rule) saves {} of the rest, {}.",
+        percent(less as f64, without as f64),
+        units::bytes(less)
+    )
 }
 
 /// Whether there are figures: the compression of bytes that were not captured is unknown.
@@ -187,5 +204,6 @@ pub(super) const fn name(way: TunnelVariant) -> &'static str {
         TunnelVariant::Both => "with both",
         TunnelVariant::Contexts => "aggregation, headers against earlier ones",
         TunnelVariant::History => "both, with history",
+        TunnelVariant::Cache => "both, with history and a byte cache",
     }
 }

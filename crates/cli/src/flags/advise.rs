@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use ipnet::IpNet;
+use strait_compress::history::cache::CacheCapacity;
+use strait_node::config::size;
 use strait_scheduler::Rate;
 
 /// Flags of `advise`.
@@ -34,6 +36,9 @@ pub(crate) struct Advise {
     /// Price of a gigabyte (10^9 bytes) on the wire, to estimate the cost saved
     #[arg(long, value_name = "PER_GB", value_parser = price)]
     pub(crate) price: Option<f64>,
+    /// What the byte cache of each direction holds, where the replay has one, such as 1GiB
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = capacity)]
+    pub(crate) cache: CacheCapacity,
     /// Also replay under each policy of a rule against length leaks (padding, mix, pause), to show what they cost
     #[arg(long)]
     pub(crate) policies: bool,
@@ -60,6 +65,12 @@ fn span(given: &str) -> Result<Duration, String> {
     };
     let number: f64 = number.trim().parse().map_err(|_| fail())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|_| fail())
+}
+
+/// What a byte cache may hold.
+fn capacity(given: &str) -> Result<CacheCapacity, String> {
+    let bytes = size(given).map_err(|error| error.to_string())?;
+    CacheCapacity::new(bytes).ok_or_else(|| format!("`{given}` is not a size from 4MiB to 32GiB"))
 }
 
 /// An amount of money.

@@ -55,6 +55,7 @@ struct Joined {
 }
 
 impl Joined {
+    /// Both have the rule: what its byte cache holds is agreed.
     fn new(dir: &Workdir, rule: &str) -> Joined {
         let hosts = TwoHosts::direct(LinkSpec { mtu: 1_600, ..LinkSpec::unshaped() }).unwrap();
         let sites = Site::pair(Path::new(env!("CARGO_BIN_EXE_strait")), &hosts, dir.path()).unwrap();
@@ -66,7 +67,7 @@ impl Joined {
             site.start(&site.configure("strait", &[peer], extra).unwrap(), "run").unwrap()
         };
         let near = start(0, "up = \"512kbit\"\naqm = \"off\"\nacks = \"all\"", rule);
-        let far = start(1, "", "");
+        let far = start(1, "", rule);
         near.wait_for_session("site-b", PATIENCE).unwrap();
         far.wait_for_session("site-a", PATIENCE).unwrap();
         Joined { feed: Feed::open(&hosts.a).unwrap(), near, _far: far }
@@ -134,6 +135,11 @@ fn advised(dir: &Workdir, packets: &[Vec<u8>], way: &str) -> u64 {
 /// Both figures, of which the first must be within 5 % of the second. Other tests take the processors in turn, and both an advice and a
 /// tunnel choose levels by how fast codecs seem just then: a comparison that such a moment has spoiled is made again.
 fn compare(capture: &str, way: &str, rule: &str) {
+    compare_times(capture, way, rule, 1);
+}
+
+/// The same with the packets so many times one after another.
+fn compare_times(capture: &str, way: &str, rule: &str, times: usize) {
     if !sandbox::allows_tests() {
         return;
     }
@@ -141,7 +147,8 @@ fn compare(capture: &str, way: &str, rule: &str) {
     // One at a time: with a processor that others use, codecs seem slower, and a tunnel chooses differently.
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let dir = Workdir::create().unwrap();
-    let packets = crossing(&capture);
+    let once = crossing(&capture);
+    let packets: Vec<Vec<u8>> = once.iter().cycle().take(once.len() * times).cloned().collect();
     let alike = (0..COMPARISONS).any(|_| {
         let advised = advised(&dir, &packets, way);
         let carried = Joined::new(&dir, rule).carry(&packets);
@@ -156,6 +163,11 @@ const RULE: &str = "[[compress]]\nfrom = \"10.98.0.0/16\"\nto = \"10.99.0.0/16\"
 #[test]
 fn a_web_site() {
     compare("captures/http-site.pcap", "history", RULE);
+}
+
+#[test]
+fn a_web_site_twice_with_a_byte_cache() {
+    compare_times("captures/http-site.pcap", "cache", &format!("{RULE}cache = \"256MiB\"\n"), 2);
 }
 
 #[test]

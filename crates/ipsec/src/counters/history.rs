@@ -33,7 +33,7 @@ pub struct HistoryCounters {
     pub out_held: AtomicU64,
     /// Bytes held here in byte caches for the peer.
     pub in_held: AtomicU64,
-    /// Datagrams sent with nothing but receipts.
+    /// Datagrams sent with nothing but receipts, or questions and answers about byte caches.
     pub receipts_out: Tally,
     /// Bytes on the wire that these took.
     pub receipts_wire: Tally,

@@ -13,6 +13,7 @@ use crate::orders::HistoryOrder;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::group::Group;
 use crate::outbound::history::{LinkHistory, PACKET_MAX};
+use crate::outbound::link::Link;
 use crate::repair::is_pure_acknowledgement;
 
 /// How a packet of `len` bytes may be tried, if it may.
@@ -141,9 +142,10 @@ impl Transmitter {
         let history = tx.link.history.as_deref_mut();
         let Some(question) = history.and_then(|history| history.caches.take_question(tx.now)) else { return };
         // One that does not leave is asked again.
-        let _ = self.seal_fresh(tx, Protocol::AGGFRAG, QUESTION_LEN, CONTROL_TOS, |payload| {
+        let sent = self.seal_fresh(tx, Protocol::AGGFRAG, QUESTION_LEN, CONTROL_TOS, |payload| {
             let _ = question.emit(payload);
         });
+        count_sent(tx.link, sent, QUESTION_LEN);
     }
 
     /// Says what is held of one of the peer's byte caches.
@@ -152,9 +154,10 @@ impl Transmitter {
         let history = tx.link.history.as_deref().filter(|_| tx.link.association.can_send());
         let Some(answer) = history.and_then(|history| history.caches.digests(question, room)) else { return };
         self.departure.begin_train(tx.link.spec.id);
-        let _ = self.seal_fresh(tx, Protocol::AGGFRAG, answer.wire_len(), CONTROL_TOS, |payload| {
+        let sent = self.seal_fresh(tx, Protocol::AGGFRAG, answer.wire_len(), CONTROL_TOS, |payload| {
             let _ = answer.emit(payload);
         });
+        count_sent(tx.link, sent, answer.wire_len());
         self.departure.depart(tx);
     }
 
@@ -177,16 +180,21 @@ impl Transmitter {
         let sent = self.seal_fresh(tx, Protocol::AGGFRAG, receipts.alone_len(), CONTROL_TOS, |payload| {
             let _ = receipts.emit_alone(blocks, payload);
         });
-        if sent.is_ok() {
-            let counters = &tx.link.spec.counters.history;
-            counters.receipts_out.add(1);
-            counters.receipts_wire.add(bytes as u64);
-        }
+        count_sent(tx.link, sent, receipts.alone_len());
         self.departure.depart(tx);
     }
 }
 
-impl crate::outbound::link::Link {
+/// Counts a datagram of this payload that has nothing but what keeps both ends' history alike.
+fn count_sent(link: &Link, sent: Result<(), Reason>, payload: usize) {
+    if let (Ok(()), Some(bytes)) = (sent, sealed(link, payload)) {
+        let counters = &link.spec.counters.history;
+        counters.receipts_out.add(1);
+        counters.receipts_wire.add((bytes + link.association.outer_len()) as u64);
+    }
+}
+
+impl Link {
     /// A receipt is owed to the peer, for a block or a lone unit; those that are to leave alone now.
     fn owe(&mut self, receipt: Receipt, block: bool, now: Time) -> Option<Receipts> {
         let history = self.history.as_mut().filter(|_| self.association.can_send())?;
