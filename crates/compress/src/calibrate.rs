@@ -56,6 +56,8 @@ pub struct MethodFigures {
     pub expand: Cost,
     /// Bytes before over bytes after, on text in blocks of [`SIZES`].
     pub ratio: [Ratio; 2],
+    /// The same behind as much history as there is at most; as without for codecs that use none.
+    pub ratio_behind: [Ratio; 2],
 }
 
 /// What every one of [`CANDIDATES`] costs on one machine.
@@ -106,8 +108,9 @@ pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibratio
         back: vec![0; ROUND],
     };
     let mut figures = CANDIDATES.map(|method| bench.figures(method));
-    for figures in &mut figures {
+    for figures in figures.iter_mut().filter(|figures| figures.method.codec == Codec::Zstd) {
         figures.behind = bench.behind(figures.method, figures.compress.of(Bytes(SIZES[0] as u64)));
+        figures.ratio_behind = SIZES.map(|len| bench.ratio_behind(figures.method, len));
     }
     Calibration { figures }
 }
@@ -148,20 +151,26 @@ impl<F: FnMut() -> u64> CalibrationBench<'_, F> {
             let [small, large] = [0, 1].map(|size| (Bytes(SIZES[size] as u64), part(&best[size])));
             Cost::through(small, large)
         };
+        let ratio = best.map(|best| best.ratio());
         MethodFigures {
             method,
             compress: through(|best| best.compress),
             behind: Seconds(0.0),
             expand: through(|best| best.expand),
-            ratio: best.map(|best| best.ratio()),
+            ratio,
+            ratio_behind: ratio,
         }
+    }
+
+    /// How far a block of `len` bytes shrinks behind history.
+    fn ratio_behind(&mut self, method: Method, len: usize) -> Ratio {
+        let (prefix, block) = self.text[..BEHIND + len].split_at(BEHIND);
+        let made = self.codecs.compress_behind(method, prefix, block, &mut self.room);
+        made.and_then(|made| Ratio::new(len as f64 / made as f64)).unwrap_or(Ratio::ONE)
     }
 
     /// How much longer a small block takes behind history, for each byte of that.
     fn behind(&mut self, method: Method, alone: Seconds) -> Seconds {
-        if method.codec != Codec::Zstd {
-            return Seconds(0.0);
-        }
         let (prefix, block) = self.text[..BEHIND + SIZES[0]].split_at(BEHIND);
         let (mut best, mut spent) = (u64::MAX, 0);
         // The first makes the context.
@@ -236,31 +245,40 @@ const fn zstd(level: i8) -> Method {
 
 /// By [`CANDIDATES`]; see [`Calibration::assumed`].
 const ASSUMED: [MethodFigures; CANDIDATES.len()] = [
-    figures(0, (0.0, 2.166), 0.0, (82.0, 0.321), (1.296, 1.698)),
-    figures(1, (126.0, 2.832), 0.6, (0.0, 0.719), (1.335, 1.887)),
-    figures(2, (2_327.0, 3.187), 0.8, (1_287.0, 0.896), (2.036, 2.638)),
-    figures(3, (774.0, 4.51), 0.0, (472.0, 1.526), (1.457, 1.702)),
-    figures(4, (2_700.0, 4.248), 1.4, (1_597.0, 0.925), (2.024, 2.596)),
-    figures(5, (4_193.0, 4.436), 0.0, (2_247.0, 1.375), (2.119, 2.565)),
-    figures(6, (1_435.0, 10.75), 0.0, (2_304.0, 1.309), (2.14, 2.688)),
-    figures(7, (0.0, 29.48), 7.0, (1_609.0, 0.939), (2.053, 2.674)),
-    figures(8, (0.0, 85.0), 45.0, (1_609.0, 0.939), (2.06, 2.72)),
+    figures(0, (0.0, 2.166), (82.0, 0.321), (1.296, 1.698)),
+    figures(1, (126.0, 2.832), (0.0, 0.719), (1.335, 1.887)).behind(0.6, (2.258, 2.377)),
+    figures(2, (2_327.0, 3.187), (1_287.0, 0.896), (2.036, 2.638)).behind(0.8, (2.719, 3.038)),
+    figures(3, (774.0, 4.51), (472.0, 1.526), (1.457, 1.702)),
+    figures(4, (2_700.0, 4.248), (1_597.0, 0.925), (2.024, 2.596)).behind(1.4, (2.767, 3.062)),
+    figures(5, (4_193.0, 4.436), (2_247.0, 1.375), (2.119, 2.565)),
+    figures(6, (1_435.0, 10.75), (2_304.0, 1.309), (2.14, 2.688)),
+    figures(7, (0.0, 29.48), (1_609.0, 0.939), (2.053, 2.674)).behind(7.0, (3.011, 3.298)),
+    figures(8, (0.0, 85.0), (1_609.0, 0.939), (2.06, 2.72)).behind(45.0, (3.063, 3.552)),
 ];
 
-/// Nanoseconds to set up and a byte, of compressing, a byte of history, and of expanding; ratios at [`SIZES`].
+/// Nanoseconds to set up and a byte, of compressing and of expanding; ratios at [`SIZES`].
 const fn figures(
     candidate: usize,
     compress: (f64, f64),
-    behind: f64,
     expand: (f64, f64),
     ratio: (f64, f64),
 ) -> MethodFigures {
+    let ratio = [number(ratio.0), number(ratio.1)];
     MethodFigures {
         method: CANDIDATES[candidate],
         compress: nanos(compress),
-        behind: Seconds(behind / 1e9),
+        behind: Seconds(0.0),
         expand: nanos(expand),
-        ratio: [number(ratio.0), number(ratio.1)],
+        ratio,
+        ratio_behind: ratio,
+    }
+}
+
+impl MethodFigures {
+    /// The same with nanoseconds for a byte of history, and ratios behind it.
+    const fn behind(self, nanos: f64, ratio: (f64, f64)) -> MethodFigures {
+        let ratio_behind = [number(ratio.0), number(ratio.1)];
+        MethodFigures { behind: Seconds(nanos / 1e9), ratio_behind, ..self }
     }
 }
 

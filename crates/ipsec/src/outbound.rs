@@ -317,12 +317,12 @@ impl Outbound {
         });
         let answers = self.stages.transmitter.departure.answers_at();
         let room = at.chain(answers).min().map(|at| Deadline { at, why: "the link has room" });
-        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.reporting.due());
-        let reports = reports.min().map(|at| Deadline { at, why: "a delivery report" });
+        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.return_due());
+        let reports = reports.min().map(|at| Deadline { at, why: "a delivery report or receipts" });
         Deadline::earliest(Deadline::earliest(room, reports), self.unknown.deadline())
     }
 
-    /// Sends the delivery reports that are due.
+    /// Sends the delivery reports and the receipts that are due.
     fn send_reports(&mut self, now: Time, outlet: &mut impl Outlet) {
         let listed = self.scheduler.reports().len();
         for _ in 0..listed {
@@ -330,10 +330,11 @@ impl Outbound {
                 continue;
             };
             link.reporting.listed = false;
-            if link.reporting.due().is_some_and(|due| due <= now) {
+            if link.return_due().is_some_and(|due| due <= now) {
                 link.refresh(now);
                 let tx = &mut self.stages.context(link, now, &mut *outlet);
                 self.stages.transmitter.report_due(tx);
+                self.stages.transmitter.receipts_due(tx);
                 self.scheduler.list(tx.link);
             }
             self.scheduler.list_report(link);

@@ -144,6 +144,7 @@ mod tests {
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",
+            "strait-lab lab history --quick --csv",
             "strait-lab lab paths --path doubles beside --out figures --seed 7 --trace lte.trace --json --quick",
             "strait-lab demo --strait target/release/strait",
             "strait-lab lab verify --strait /usr/bin/strait",

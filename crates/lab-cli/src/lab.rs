@@ -14,7 +14,7 @@ use std::{fs, io};
 
 use serde::Serialize;
 use strait_lab::sched::{self, PacketTrace};
-use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, vpn};
+use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, history, vpn};
 
 use crate::failed;
 use crate::failure::{CommandResult, Failure, colours};
@@ -39,6 +39,7 @@ pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
         LabTables::Klogin(flags) => klogin::run(flags),
         LabTables::Verify(flags) => verify::run(flags),
         LabTables::Crime(flags) => crime::run(flags),
+        LabTables::History(output) => report(output, history::history),
         LabTables::Paths(flags) => paths::run(flags),
     }
 }

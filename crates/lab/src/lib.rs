@@ -7,6 +7,7 @@
 //! - [`enskip`]: Muchsel, *ENskip Performance*;
 //! - [`verify`]: the model against the tunnel itself;
 //! - [`crime`]: Rizzo and Duong, *The CRIME attack*: what lengths tell of a cookie;
+//! - [`history`](mod@history): what history is worth on the papers' links;
 //! - [`paths`]: the estimated rate beside the true one over time;
 //! - [`corpus`]: the files that blocks are drawn from, given or generated;
 //! - [`rate`]: how fast ciphers, integrity algorithms and codecs are here, and [`measure`] the stopwatch for it.
@@ -24,6 +25,7 @@ pub mod crime;
 pub mod enskip;
 mod error;
 mod figure;
+pub mod history;
 pub mod klogin;
 pub mod measure;
 mod parallel;

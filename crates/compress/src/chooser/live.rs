@@ -142,7 +142,7 @@ impl Chooser for LiveChooser {
             self.load.learn(observed / usual, due, now);
         }
         let slowness = observed.map(|observed| observed / load);
-        let learned = Learned { candidate, before, after, of: outcome.of, slowness };
+        let learned = Learned { candidate, before, after, of: outcome.of, prefix: outcome.prefix, slowness };
         let shrank = (before - after) as f64 >= before as f64 * WORTH;
         for key in keys(unit.flow, unit.rule) {
             let begin = || Memory::new(Known::default(), unit.to, now);

@@ -88,6 +88,11 @@ impl LinkHistory {
         history.association += 1;
     }
 
+    /// Receipts that are owed for blocks, or for lone units.
+    pub(super) const fn owed_for(&mut self, blocks: bool) -> &mut ReceiptQueue {
+        if blocks { &mut self.owed_blocks } else { &mut self.owed }
+    }
+
     /// Whether another packet may be tried now.
     pub(super) fn may_try(&mut self, now: Time) -> bool {
         self.tries.take(1, now)

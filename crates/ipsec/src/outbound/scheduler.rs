@@ -42,14 +42,14 @@ impl LinkScheduler {
         }
     }
 
-    /// The links with a delivery report that is due at some time.
+    /// The links with a delivery report or receipts that are due at some time.
     pub(super) fn reports(&self) -> impl ExactSizeIterator<Item = &PeerId> {
         self.reports.iter()
     }
 
     /// Puts the link among them, if it has one.
     pub(super) fn list_report(&mut self, link: &mut Link) {
-        if !link.reporting.listed && link.reporting.due().is_some() {
+        if !link.reporting.listed && link.return_due().is_some() {
             link.reporting.listed = true;
             self.reports.push_back(link.spec.id);
         }

@@ -22,6 +22,10 @@ const UNIT: Duration = Duration::from_millis(10);
 /// latency-sensitive packets pass between them.
 const DATAGRAMS: usize = 4;
 const UNIT_SLOW: Duration = Duration::from_millis(100);
+/// Datagrams that a unit takes at least, however slow the link: one, or two where a byte cache is to keep its packets. One full packet
+/// that does not shrink is no block and so cannot be kept; of two, the headers of the second pay for both.
+const LEAST: usize = 1;
+const LEAST_CACHED: usize = 2;
 
 /// The longest round trip that the queue believes, whatever the peer's reports say: two hops by geostationary satellite take 1.2 s, and
 /// at each end a transfer may have a thin access behind it.
@@ -50,7 +54,7 @@ impl UnitSize<'_> {
             return first;
         }
         let (bundle, most) = (self.association.bundle_room(), self.association.unit_max(first));
-        let count = if promoted { Some(1) } else { self.datagrams(group.compresses()) };
+        let count = if promoted { Some(1) } else { self.datagrams(group) };
         let aim = count.map(|count| self.ratios.limit(group, self.association.payload_room(), count));
         let block = aim.unwrap_or(most).max(bundle).min(most);
         match (group.compresses(), aim) {
@@ -62,16 +66,23 @@ impl UnitSize<'_> {
 
     /// How many datagrams a unit may take: any number where no rate is known, and one if it is not compressed, which gains nothing
     /// from a second.
-    fn datagrams(&self, compresses: bool) -> Option<usize> {
-        let rate = self.pacing.rate(self.own.rate)?;
-        if !compresses {
-            return Some(1);
+    fn datagrams(&self, group: &Group) -> Option<usize> {
+        let least = if group.cache.is_some() { LEAST_CACHED } else { LEAST };
+        if group.compresses() {
+            self.block_datagrams(least)
+        } else {
+            self.pacing.rate(self.own.rate).map(|_| 1)
         }
+    }
+
+    /// How many a block may take, and at least so many where none is lost.
+    fn block_datagrams(&self, least: usize) -> Option<usize> {
+        let rate = self.pacing.rate(self.own.rate)?;
         let within = |time| {
             let datagrams = rate.bytes_in(time) / self.datagram().max(1) as u64;
             usize::try_from(datagrams).unwrap_or(usize::MAX)
         };
-        let in_time = within(UNIT).max(within(UNIT_SLOW).min(DATAGRAMS)).max(1);
+        let in_time = within(UNIT).max(within(UNIT_SLOW).min(DATAGRAMS)).max(least);
         Some(in_time.min(datagrams_at(self.lost_for_good())))
     }
 
@@ -91,7 +102,7 @@ impl UnitSize<'_> {
     /// Payload bytes that a unit is to stay within.
     pub(super) fn aim(&self, group: &Group) -> usize {
         let room = self.association.payload_room();
-        self.datagrams(group.compresses()).map_or(usize::MAX, |count| count.saturating_mul(room))
+        self.datagrams(group).map_or(usize::MAX, |count| count.saturating_mul(room))
     }
 
     /// Wire bytes of the largest datagram.
@@ -120,7 +131,7 @@ impl UnitSize<'_> {
         let (rate, datagram) = (self.pacing.rate(self.own.rate), self.datagram());
         let path = self.pacing.least_round_trip().unwrap_or_default();
         let round_trip = (path + self.held_back(path)).min(ROUND_TRIP_MAX);
-        let unit = self.datagrams(true).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
+        let unit = self.block_datagrams(LEAST).map_or(BLOCK_MAX, |count| count.saturating_mul(datagram));
         (
             LinkProfile { rate, datagram, unit, shares, round_trip, lossless },
             Limits { packets: window, bytes: unit, wait },

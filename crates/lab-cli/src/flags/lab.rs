@@ -46,6 +46,8 @@ pub(crate) enum LabTables {
     Verify(LabVerify),
     /// What a scripted client learns of a cookie from lengths, by policy, codec and place (Rizzo and Duong, CRIME)
     Crime(LabCrime),
+    /// What header contexts, history and a byte cache save on links from 14.4 kbit/s to 1 Gbit/s, computed
+    History(LabOutput),
     /// The estimated link rate beside the true one over time, on scripted paths in virtual time
     Paths(LabPaths),
 }

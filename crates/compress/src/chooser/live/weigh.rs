@@ -4,7 +4,7 @@ use strait_model::{Bytes, Cost, Pipeline, Ratio, Stages};
 
 use crate::Method;
 use crate::calibrate::{CANDIDATES, Calibration, nearest};
-use crate::chooser::known::{Expected, Known};
+use crate::chooser::known::{BlockLength, Expected, Known};
 use crate::chooser::{Allowed, PathCost, RunnerUp, Weighed};
 
 use super::named;
@@ -62,7 +62,7 @@ impl<'a> Scales<'a> {
     }
 
     pub(super) fn expected(&self, candidate: usize) -> Expected {
-        self.known.expected(self.calibration, candidate, self.len)
+        self.known.expected(self.calibration, candidate, self.block())
     }
 
     /// What the unit costs, by what is expected of each candidate.
@@ -80,7 +80,7 @@ impl<'a> Scales<'a> {
 
     /// The candidates that would pay on data that shrinks well.
     pub(super) fn hopes(&self) -> impl Iterator<Item = usize> {
-        let hoped = self.priced(|it| self.known.expected_at(self.calibration, it, self.len, HOPE));
+        let hoped = self.priced(|it| self.known.expected_at(self.calibration, it, self.block(), HOPE));
         (0..CANDIDATES.len()).filter(move |it| hoped.of(Some(*it)) < hoped.of(None))
     }
 
@@ -108,6 +108,10 @@ impl<'a> Scales<'a> {
         let codec = CANDIDATES[candidate].codec;
         let slower = self.path_cost.ends.there.expand.get(usize::from(codec.id())).copied().unwrap_or(1.0);
         self.calibration.figures()[candidate].expand.times(slower)
+    }
+
+    const fn block(&self) -> BlockLength {
+        BlockLength { len: self.len, prefix: self.path_cost.prefix }
     }
 
     fn inner(&self) -> Bytes {

@@ -41,7 +41,7 @@ fn a_receipt_that_waited_is_not_given_back() {
     assert_eq!(queue.to_ride(after(4)).as_slice(), [Receipt(1)]);
     assert!(queue.to_ride(after(5)).is_empty());
     queue.note_kept(Receipt(2), after(60));
-    assert_eq!(queue.take_alone(after(60)).unwrap().as_slice(), [Receipt(2)], "the first waited long enough");
+    assert_eq!(queue.to_leave(after(60)).unwrap().as_slice(), [Receipt(2)], "the first waited long enough");
 }
 
 #[test]

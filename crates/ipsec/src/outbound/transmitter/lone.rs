@@ -132,8 +132,8 @@ impl Transmitter {
                 return;
             }
         };
-        if let Some(receipts) = tx.link.owe(receipt, blocks, tx.now) {
-            self.send_receipts(tx, &receipts, blocks);
+        if tx.link.owe(receipt, blocks, tx.now) {
+            self.send_receipts(tx, blocks);
         }
     }
 
@@ -161,21 +161,17 @@ impl Transmitter {
         self.departure.depart(tx);
     }
 
-    /// Sends receipts alone, within what may go back to the peer.
-    fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, receipts: &Receipts, blocks: bool) {
-        let Some(bytes) = sealed(tx.link, receipts.alone_len()) else { return };
-        let bytes = bytes + tx.link.association.outer_len();
-        let in_wire = tx.link.spec.counters.in_wire.get();
-        let Some(LinkHistory { budget: own, .. }) = tx.link.history.as_deref_mut() else { return };
-        let shared = &mut tx.link.reporting.budget;
-        own.note(in_wire, false);
-        shared.note(in_wire, false);
-        // Later ones say as much.
-        let wire = bytes + tx.own.overhead;
-        let is_paid = shared.take(wire, false) || shared.is_pressed() && own.take(wire, false);
-        if !is_paid {
-            return;
+    /// Sends the receipts for blocks that no other block came for in time.
+    pub(in crate::outbound) fn receipts_due(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let due = tx.link.history.as_ref().and_then(|history| history.owed_blocks.due());
+        if due.is_some_and(|due| due <= tx.now) {
+            self.send_receipts(tx, true);
         }
+    }
+
+    /// Sends the receipts that are to leave alone now, within what may go back to the peer.
+    fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, blocks: bool) {
+        let Some(receipts) = tx.link.pay_receipts(blocks, (tx.now, tx.own.overhead)) else { return };
         self.departure.begin_train(tx.link.spec.id);
         let sent = self.seal_fresh(tx, Protocol::AGGFRAG, receipts.alone_len(), CONTROL_TOS, |payload| {
             let _ = receipts.emit_alone(blocks, payload);
@@ -195,12 +191,43 @@ fn count_sent(link: &Link, sent: Result<(), Reason>, payload: usize) {
 }
 
 impl Link {
-    /// A receipt is owed to the peer, for a block or a lone unit; those that are to leave alone now.
-    fn owe(&mut self, receipt: Receipt, block: bool, now: Time) -> Option<Receipts> {
-        let history = self.history.as_mut().filter(|_| self.association.can_send())?;
-        let owed = if block { &mut history.owed_blocks } else { &mut history.owed };
-        owed.note_kept(receipt, now);
-        owed.take_alone(now)
+    /// A receipt is owed to the peer, for a block or a lone unit; whether it can be given.
+    fn owe(&mut self, receipt: Receipt, block: bool, now: Time) -> bool {
+        let Some(history) = self.history.as_mut().filter(|_| self.association.can_send()) else {
+            return false;
+        };
+        history.owed_for(block).note_kept(receipt, now);
+        true
+    }
+
+    /// Takes the receipts that are to leave alone now, if what came pays for their datagram, which takes `overhead` more bytes of the
+    /// link than it has.
+    fn pay_receipts(&mut self, blocks: bool, (now, overhead): (Time, usize)) -> Option<Receipts> {
+        let in_wire = self.spec.counters.in_wire.get();
+        let around = self.association.outer_len() + overhead;
+        let receipts = self.history.as_deref_mut()?.owed_for(blocks).to_leave(now)?;
+        let sealed = sealed(self, receipts.alone_len());
+        let history = self.history.as_deref_mut()?;
+        let Some(bytes) = sealed else {
+            history.owed_for(blocks).clear();
+            return None;
+        };
+        let (own, shared, wire) = (&mut history.budget, &mut self.reporting.budget, bytes + around);
+        own.note(in_wire, false);
+        shared.note(in_wire, false);
+        let is_paid = shared.take(wire, false) || shared.is_pressed() && own.take(wire, false);
+        if !is_paid {
+            history.owed_for(blocks).postpone(now);
+            return None;
+        }
+        history.owed_for(blocks).left();
+        Some(receipts)
+    }
+
+    /// When a delivery report leaves alone, or receipts for blocks do.
+    pub(in crate::outbound) fn return_due(&self) -> Option<Time> {
+        let receipts = self.history.as_ref().and_then(|history| history.owed_blocks.due());
+        [self.reporting.due(), receipts].into_iter().flatten().min()
     }
 
     /// The peer has kept these units, or blocks.
