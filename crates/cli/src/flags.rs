@@ -11,6 +11,7 @@ mod outbox;
 mod put;
 #[cfg(test)]
 mod reference;
+mod saved;
 mod ssh;
 
 use std::ffi::OsString;
@@ -31,6 +32,7 @@ pub(crate) use kerberos::KerberosFlags;
 pub(crate) use login::{Login, Predict};
 pub(crate) use outbox::{Carry, Keys, KeysCard, KeysCommand, OutboxFlags, SshCommand, SshExport, SshImport};
 pub(crate) use put::{PutFlags, RmFlags};
+pub(crate) use saved::{Saved, SavedBy};
 pub(crate) use ssh::SshFlags;
 
 /// Printed under the help of `strait` itself.
@@ -95,6 +97,8 @@ pub(crate) enum StraitCommand {
     Show(Show),
     /// Explain compression decisions: the chosen method for each flow and the estimate behind it
     Why(Why),
+    /// Show what tunnels have saved by peer, rule or day, since when you like, also while none runs
+    Saved(Saved),
     /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
     /// Send files and folders to a peer, compressed as the link needs; for a peer that is away they wait in the outbox

@@ -14,6 +14,7 @@ mod login;
 mod other;
 mod outbox;
 mod running;
+mod saved;
 mod served;
 mod show;
 mod ssh;
@@ -50,6 +51,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Down(flags) => running::down(flags),
         StraitCommand::Show(flags) => show::show(flags),
         StraitCommand::Why(flags) => why::run(flags),
+        StraitCommand::Saved(flags) => saved::run(flags),
         StraitCommand::Reload(flags) => running::reload(flags),
         StraitCommand::Send(flags) => files::send(flags),
         StraitCommand::Get(flags) => files::get(flags),

@@ -36,6 +36,7 @@ mod reload;
 mod report;
 mod resolver;
 mod roster;
+mod saved_keeper;
 mod sessionless;
 mod signals;
 mod start;
@@ -85,6 +86,7 @@ use path_keeper::PathKeeper;
 use ready::Supervisor;
 use resolver::Resolver;
 use roster::Roster;
+use saved_keeper::SavedKeeper;
 use sessionless::SessionlessKeys;
 use signals::{SignalAction, Signals};
 use start::StartedDaemon;
@@ -143,6 +145,8 @@ struct Daemon {
     directory: Option<DirectoryPeers>,
     /// Stores byte caches, if there is a folder for them.
     caches: Option<CacheKeeper>,
+    /// Keeps what is saved, where there is a file for it.
+    saved: Option<SavedKeeper>,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -366,6 +370,7 @@ impl Daemon {
         self.look_outside();
         self.act();
         self.announce_policies();
+        self.follow_saved();
         self.begin_look_ups();
         for warning in self.config.warnings(&self.path) {
             tracing::warn!("DANGER: {warning}");

@@ -37,6 +37,7 @@ pub mod privileges;
 mod process;
 pub mod report;
 pub mod runtime;
+pub mod saved;
 pub mod services;
 pub mod tap;
 #[cfg(test)]

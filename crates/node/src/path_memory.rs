@@ -17,8 +17,8 @@ use strait_ipsec::LossPattern;
 use strait_keying::PublicKey;
 use strait_scheduler::Rate;
 
-pub use file::folder as state_folder;
-pub(crate) use file::{PathFile, unix_time};
+pub(crate) use file::PathFile;
+pub use file::{folder as state_folder, unix_time};
 
 /// Paths at most; the one that was not used for longest goes first.
 const PATHS_MAX: usize = 128;

@@ -275,6 +275,17 @@ pub struct RuleReport {
     pub leak: LeakReport,
 }
 
+impl RuleReport {
+    /// Which packets it covers, in a line.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let RuleReport { from, to, protocol, ports, domain, .. } = self;
+        let protocol = protocol.as_ref().map(|protocol| format!(" {protocol}")).unwrap_or_default();
+        let ports = if ports.is_empty() { String::new() } else { format!(" {}", ports.join(",")) };
+        format!("{from} to {to}{protocol}{ports} ({domain})")
+    }
+}
+
 /// One codec.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CodecReport {

@@ -55,6 +55,7 @@ mod remembered;
 mod replay;
 mod retransmissions;
 mod roaming;
+mod saved;
 mod scope;
 mod sessionless;
 mod sessionless_cards;

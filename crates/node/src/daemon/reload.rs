@@ -71,6 +71,7 @@ impl Daemon {
         self.control.take_unlisted(self.config.unlisted(), self.clock.now());
         self.act();
         self.announce_policies();
+        self.follow_saved();
         self.reroute(true).map_err(ReloadError::Routes)?;
         Ok(changes)
     }

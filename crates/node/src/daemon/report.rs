@@ -129,7 +129,7 @@ impl Daemon {
         })
     }
 
-    fn rule_reports(&self) -> Vec<RuleReport> {
+    pub(super) fn rule_reports(&self) -> Vec<RuleReport> {
         let rules = self.rules.rules().iter().enumerate();
         rules.filter_map(|(index, rule)| Some(self.rule_report(rule, self.rules.counters(index)?))).collect()
     }

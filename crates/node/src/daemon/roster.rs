@@ -82,6 +82,11 @@ impl Roster {
         peers.iter().find(|peer| self.number(peer) == Some(id))
     }
 
+    /// The same, to be looked at from another thread.
+    pub(super) fn shared_counters(&self, peer: &PeerSection) -> Option<Arc<PeerCounters>> {
+        self.known.get(&Who::is(peer)).map(|known| Arc::clone(&known.counters))
+    }
+
     /// What was counted for a peer.
     pub(super) fn counters(&self, peer: &PeerSection) -> Option<&PeerCounters> {
         self.known.get(&Who::is(peer)).map(|known| &*known.counters)

@@ -26,8 +26,8 @@ use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualPeers};
 use super::names::{NameQueries, Resolved};
-use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
+use super::saved_keeper::SavedKeeper;
 use super::sessionless;
 use super::streams::StreamRelay;
 use super::{Daemon, Processes, Threads};
@@ -79,7 +79,6 @@ pub(super) fn start(
     manual::say_missing(&config.peers);
     // It reads files of the system.
     let engines = engines(&config);
-    let paths = PathKeeper::open(&config.node.interface);
     privileges::drop_all(user)?;
     confine()?;
 
@@ -88,7 +87,7 @@ pub(super) fn start(
     let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
-    let Opened { caches, entries, plan, socket, direct, no_direct, tun, .. } = opened;
+    let Opened { caches, paths, saved, entries, plan, socket, direct, no_direct, tun, .. } = opened;
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
@@ -128,6 +127,7 @@ pub(super) fn start(
         streams,
         directory,
         caches: caches.map(CacheFiles::keep).transpose().map_err(StartError::Runtime)?,
+        saved: saved.map(|file| SavedKeeper::keep(file, clock)).transpose().map_err(StartError::Runtime)?,
     };
     entries.into_iter().for_each(|entry| daemon.add_manual(entry));
     daemon.add_sessionless()?;

@@ -113,7 +113,8 @@ fn fill(draft: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Seconds since 1970; 0 where the clock was never set.
-pub(crate) fn unix_time() -> u64 {
+#[must_use]
+pub fn unix_time() -> u64 {
     #[expect(
         clippy::disallowed_methods,
         reason = "no other clock goes on while the node does not run; a wrong one keeps or forgets a guess"

@@ -64,6 +64,7 @@ impl Daemon {
         tracing::debug!("peers of the directory: {changes}");
         self.act();
         self.announce_policies();
+        self.follow_saved();
         let at =
             self.config.peers.iter().filter(|peer| peer.line == 0).filter_map(|peer| peer.endpoint.as_ref());
         let loops = at.filter_map(|endpoint| match endpoint {

@@ -12,7 +12,9 @@ use super::super::Supervisor;
 use super::super::cache_keeper::CacheFiles;
 use super::super::key_log::KeyLog;
 use super::super::manual::{self, CounterSource, ManualEntry};
+use super::super::path_keeper::PathKeeper;
 use super::super::roster::Roster;
+use super::super::saved_keeper;
 use super::super::starter::Starter;
 use super::{StartError, number, seed};
 use crate::config::Config;
@@ -21,6 +23,7 @@ use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::network::Plan;
 use crate::privileges;
+use crate::saved::SavedFile;
 use crate::tun::{Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
 
@@ -49,6 +52,9 @@ pub(super) struct Opened {
     /// Why there are no sockets for ESP directly behind IP, which sessions can do without.
     pub(super) no_direct: Option<String>,
     pub(super) tun: Arc<Tun>,
+    pub(super) paths: PathKeeper,
+    /// Where what is saved is kept.
+    pub(super) saved: Option<SavedFile>,
 }
 
 impl Opened {
@@ -84,6 +90,8 @@ impl Opened {
             key_log,
             roster,
             caches,
+            paths: PathKeeper::open(&config.node.interface),
+            saved: saved_keeper::open(&config.node.interface),
             entries,
             plan,
             socket,

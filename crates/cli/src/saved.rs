@@ -1,0 +1,311 @@
+//! `saved`: what tunnels have saved, from the figures that their daemons keep.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use serde::Serialize;
+use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
+use strait_node::path_memory::{state_folder, unix_time};
+use strait_node::saved::{self, SavedAmounts, SavedKind, SavedSeries};
+
+use crate::failure::{CommandResult, Failure};
+use crate::flags::{self, SavedBy};
+use crate::output::print;
+use crate::running;
+use crate::table::TextTable;
+use crate::units;
+
+/// What the name of a file of figures ends with.
+const EXTENSION: &str = "saved";
+const HOUR: u64 = 3_600;
+/// Bars that fit a chart.
+const DRAWN: usize = 31;
+
+/// What was saved.
+#[derive(Debug, Serialize)]
+struct SavedReport {
+    /// The tunnel.
+    interface: String,
+    /// Seconds since 1970 of the first hour and of now.
+    from: u64,
+    to: u64,
+    /// What a line is of: `peer`, `rule` or `day`.
+    by: &'static str,
+    lines: Vec<SavedLine>,
+    /// All lines together.
+    total: SavedLine,
+}
+
+/// One peer, rule or day.
+#[derive(Debug, Serialize)]
+struct SavedLine {
+    name: String,
+    #[serde(flatten)]
+    amounts: SavedAmounts,
+    /// Bytes of packets less wire bytes, of both directions; less than 0 where headers cost more than was saved.
+    saved_bytes: i64,
+    /// Its price; none where no price was named.
+    saved_price: Option<f64>,
+}
+
+/// Prints what was saved, and draws it.
+pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
+    let interface = interface(flags.tunnel.as_deref())?;
+    let path = saved::path(&interface).ok_or_else(no_folder)?;
+    let series = saved::read(&path).map_err(|error| {
+        Failure::new(error)
+            .remedy("figures are kept once a tunnel runs; if one does, use the user who started it")
+    })?;
+    let to = unix_time();
+    let from = to.saturating_sub(flags.since.as_secs());
+    let report = SavedReport::new(interface, &series, (from, to), flags);
+    if let Some(path) = &flags.chart {
+        let svg = report.chart().drawing().svg();
+        fs::write(path, svg).map_err(Failure::doing(format!("write {}", path.display())))?;
+    }
+    let text = if flags.json {
+        let json = serde_json::to_string_pretty(&report);
+        json.map_err(|error| Failure::new(format!("cannot write the figures as JSON: {error}")))? + "\n"
+    } else if flags.csv {
+        report.csv()
+    } else {
+        report.text()
+    };
+    print(text.as_bytes())
+}
+
+fn no_folder() -> Failure {
+    Failure::new("there is no folder for figures").remedy("set STRAIT_STATE_DIR, or run as root")
+}
+
+/// The tunnel that is meant: the named one, or the only one of which figures are kept.
+fn interface(named: Option<&str>) -> Result<String, Failure> {
+    if let Some(name) = named {
+        return running::which(&flags::Which { tunnel: Some(name.to_owned()) });
+    }
+    let folder = state_folder().ok_or_else(no_folder)?;
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+        Err(error) => return Err(Failure::doing(format!("read {}", folder.display()))(error)),
+    };
+    let kept = |path: &std::path::PathBuf| path.extension() == Some(OsStr::new(EXTENSION));
+    let name = |path: std::path::PathBuf| Some(path.file_stem()?.to_str()?.to_owned());
+    let mut names: Vec<String> = entries.into_iter().filter(kept).filter_map(name).collect();
+    names.sort_unstable();
+    match names.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(Failure::new(format!("no figures are kept in {}", folder.display()))
+            .remedy("they are once a tunnel runs; if one does, use the user who started it")),
+        several => Err(Failure::new(format!("figures of several tunnels are kept: {}", several.join(", ")))
+            .remedy("name one of them")),
+    }
+}
+
+impl SavedReport {
+    fn new(
+        interface: String,
+        series: &[SavedSeries],
+        (from, to): (u64, u64),
+        flags: &flags::Saved,
+    ) -> SavedReport {
+        let of = |kind: SavedKind| series.iter().filter(move |series| series.name().kind == kind);
+        let named = |kind| {
+            let amounts = |series: &SavedSeries| (series.name().name.clone(), series.between(from, to));
+            let all = of(kind).map(amounts).filter(|(_, amounts)| *amounts != SavedAmounts::default());
+            all.collect::<Vec<_>>()
+        };
+        let (by, lines): (_, Vec<(String, SavedAmounts)>) = match flags.by {
+            SavedBy::Peer => ("peer", [named(SavedKind::Peer), named(SavedKind::Control)].concat()),
+            SavedBy::Rule => ("rule", named(SavedKind::Rule)),
+            SavedBy::Day => {
+                let all = of(SavedKind::Peer).chain(of(SavedKind::Control));
+                ("day", days(all, (from, to), &TimeZone::system()))
+            }
+        };
+        let total = lines.iter().fold(SavedAmounts::default(), |sum, (_, amounts)| sum.plus(*amounts));
+        let line = |(name, amounts)| SavedLine::new(name, amounts, flags.price);
+        let total = line(("total".to_owned(), total));
+        SavedReport { interface, from, to, by, lines: lines.into_iter().map(line).collect(), total }
+    }
+
+    fn text(&self) -> String {
+        let has_price = self.total.saved_price.is_some();
+        let head = [self.by, "bytes", "on the wire", "saved", ""].into_iter();
+        let mut table = TextTable::with_head(head.chain(has_price.then_some("price")).map(str::to_owned));
+        for line in self.lines.iter().chain([&self.total]) {
+            table.row(line.cells());
+        }
+        let from = day_and_hour(self.from).unwrap_or_default();
+        let what = match self.by {
+            "rule" => "sent in compressed blocks, before and after compression",
+            _ => "packets of both directions, and what they took on the wire with all headers",
+        };
+        format!("{}: {what}, since {from}\n\n{}", self.interface, table.render(2))
+    }
+
+    fn csv(&self) -> String {
+        let mut out = format!(
+            "{},sent_bytes,sent_wire_bytes,received_bytes,received_wire_bytes,saved_bytes,saved_price\n",
+            self.by
+        );
+        for SavedLine { name, amounts, saved_bytes, saved_price } in &self.lines {
+            let SavedAmounts { sent_bytes, sent_wire_bytes, received_bytes, received_wire_bytes } = amounts;
+            let price = saved_price.map(|price| format!("{price:.6}")).unwrap_or_default();
+            // RFC 4180: a name may hold commas and quotes.
+            let name = format!("\"{}\"", name.replace('"', "\"\""));
+            out += &format!(
+                "{name},{sent_bytes},{sent_wire_bytes},{received_bytes},{received_wire_bytes},{saved_bytes},{price}\n"
+            );
+        }
+        out
+    }
+
+    fn chart(&self) -> Chart {
+        let cluster = |line: &SavedLine| Cluster {
+            name: line.name.clone(),
+            section: String::new(),
+            values: vec![line.amounts.before() as f64, line.amounts.wire() as f64],
+        };
+        let skipped = self.lines.len().saturating_sub(DRAWN);
+        Chart {
+            title: format!("{}: bytes by {}", self.interface, self.by),
+            source: format!("since {}", day_and_hour(self.from).unwrap_or_default()),
+            y: Axis::linear("bytes").prefixed("B"),
+            plot: Plot::Bars(Bars {
+                series: ["packets", "on the wire"].map(str::to_owned).to_vec(),
+                clusters: self.lines.iter().skip(skipped).map(cluster).collect(),
+            }),
+        }
+    }
+}
+
+impl SavedLine {
+    /// With the price of a byte.
+    fn new(name: String, amounts: SavedAmounts, price: Option<f64>) -> SavedLine {
+        let [before, wire] =
+            [amounts.before(), amounts.wire()].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        let saved_bytes = before - wire;
+        SavedLine { name, amounts, saved_bytes, saved_price: price.map(|price| price * saved_bytes as f64) }
+    }
+
+    fn cells(&self) -> Vec<String> {
+        let sign = if self.saved_bytes < 0 { "-" } else { "" };
+        let share = self.saved_bytes as f64 * 100.0 / self.amounts.before().max(1) as f64;
+        let mut cells = vec![
+            self.name.clone(),
+            units::bytes(self.amounts.before()),
+            units::bytes(self.amounts.wire()),
+            format!("{sign}{}", units::bytes(self.saved_bytes.unsigned_abs())),
+            format!("{share:.0} %"),
+        ];
+        cells.extend(self.saved_price.map(|price| format!("{price:.2}")));
+        cells
+    }
+}
+
+/// All series by day of the time zone, the first day first.
+fn days<'a>(
+    series: impl Iterator<Item = &'a SavedSeries>,
+    (from, to): (u64, u64),
+    zone: &TimeZone,
+) -> Vec<(String, SavedAmounts)> {
+    let mut days = BTreeMap::<String, SavedAmounts>::new();
+    for series in series {
+        for hour in from / HOUR..=to / HOUR {
+            let amounts = series.hour(hour * HOUR);
+            if amounts != SavedAmounts::default()
+                && let Some(day) = local(hour * HOUR, zone, "%Y-%m-%d")
+            {
+                let sum = days.entry(day).or_default();
+                *sum = sum.plus(amounts);
+            }
+        }
+    }
+    days.into_iter().collect()
+}
+
+fn day_and_hour(seconds: u64) -> Option<String> {
+    local(seconds / HOUR * HOUR, &TimeZone::system(), "%Y-%m-%d %H:%M")
+}
+
+fn local(seconds: u64, zone: &TimeZone, form: &str) -> Option<String> {
+    let at = Timestamp::from_second(i64::try_from(seconds).ok()?).ok()?;
+    Some(at.to_zoned(zone.clone()).strftime(form).to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_node::saved::SavedMinute;
+
+    use super::*;
+
+    fn amounts(sent_bytes: u64, sent_wire_bytes: u64) -> SavedAmounts {
+        SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() }
+    }
+
+    fn flags(line: &str) -> flags::Saved {
+        let line = format!("strait saved {line}");
+        let parsed = <flags::StraitFlags as clap::Parser>::try_parse_from(line.split_whitespace()).unwrap();
+        match parsed.command {
+            flags::StraitCommand::Saved(flags) => flags,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Two peers over three days and a rule.
+    fn series() -> (Vec<SavedSeries>, (u64, u64)) {
+        let noon = 20_000 * 86_400 + 12 * HOUR;
+        let mut all = vec![
+            SavedSeries::new(SavedKind::Peer, "site-b"),
+            SavedSeries::new(SavedKind::Peer, "a \"site\", far"),
+            SavedSeries::new(SavedKind::Rule, "10.0.0.0/8 to 10.1.0.0/16 tcp 80 (office)"),
+        ];
+        for day in 0..3 {
+            for (series, sent) in all.iter_mut().zip([1_000_000, 1_000, 500_000]) {
+                let minute = SavedMinute { amounts: amounts(sent, 400_000), ..SavedMinute::default() };
+                series.add(noon + day * 86_400, &minute);
+            }
+        }
+        (all, (noon - 86_400, noon + 3 * 86_400))
+    }
+
+    #[test]
+    fn lines_are_of_peers_rules_and_days_and_money_follows_the_price() {
+        let (series, span) = series();
+        let report = |line| SavedReport::new("strait0".to_owned(), &series, span, &flags(line));
+        let peers = report("--price 8/GB");
+        let text = peers.text();
+        for words in ["site-b", "3.00 MB", "1.20 MB", "1.80 MB", "60 %", "-1.20 MB", "0.01"] {
+            assert!(text.contains(words), "{words} is not in\n{text}");
+        }
+        let days = report("--by day");
+        assert_eq!(days.lines.len(), 3);
+        assert!(days.lines.iter().all(|line| line.amounts.sent_bytes.abs_diff(1_001_000) < 2_000));
+        let rules = report("--by rule");
+        assert_eq!(rules.lines.len(), 1);
+        assert!(rules.text().contains("tcp 80 (office)"));
+        assert!(peers.csv().contains("\"a \"\"site\"\", far\","), "{}", peers.csv());
+        assert!(peers.chart().drawing().svg().starts_with("<svg"));
+        let json = serde_json::to_value(&peers).unwrap();
+        assert!(
+            json["total"]["saved_bytes"].as_i64().unwrap() > 0
+                && json["lines"][1]["saved_bytes"].as_i64().unwrap() < 0
+        );
+    }
+
+    #[test]
+    fn days_are_those_of_the_time_zone() {
+        let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
+        let evening = 20_000 * 86_400 + 22 * HOUR;
+        series.add(evening, &SavedMinute { amounts: amounts(9, 9), ..SavedMinute::default() });
+        let day = |hours| {
+            let zone = TimeZone::fixed(jiff::tz::offset(hours));
+            days(core::iter::once(&series), (evening, evening), &zone)[0].0.clone()
+        };
+        assert_eq!([day(0), day(3)], ["2024-10-04", "2024-10-05"]);
+    }
+}

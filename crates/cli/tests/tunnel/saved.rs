@@ -1,0 +1,111 @@
+//! What a tunnel saves is kept across restarts and crashes, and is what the interfaces of the kernel count.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+use strait_testbed::{Extra, LinkSpec, TwoHosts};
+
+use crate::pair::{Family, Pair, allowed, eventually};
+
+/// Until a daemon has written its file: a minute, and time for busy processors.
+const WRITTEN: Duration = Duration::from_secs(90);
+/// What an Ethernet frame has around an IP packet on the interface's counters.
+const FRAME: u64 = 14;
+
+/// The folder of what outlives the first site's daemon.
+fn folder(pair: &Pair) -> PathBuf {
+    pair.daemon(0).log().with_file_name("state")
+}
+
+/// What `strait saved` says.
+fn saved(folder: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+    let output = command.args(["saved", "--json"]).args(arguments).env("STRAIT_STATE_DIR", folder).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Sends packets that compress well; returns once all have left.
+fn send(pair: &Pair, packets: u64) {
+    let (from, to) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
+    let target = to.local_addr().unwrap();
+    let sent = |pair: &Pair| pair.peer(0)["sent"]["packets"].as_u64().unwrap();
+    let before = sent(pair);
+    for number in 0..packets {
+        let text = format!("{number}: the sensor in room {} says that all is well\n", number % 7);
+        from.send_to(&text.repeat(20).as_bytes()[..800], target).unwrap();
+        thread::sleep(Duration::from_micros(500));
+    }
+    eventually("all packets left", || sent(pair) >= before + packets);
+}
+
+/// IP bytes that left and came by the interface to the other site, as the kernel counts them.
+fn interface_bytes(pair: &Pair) -> u64 {
+    let show = pair.hosts.a.command("ip").args(["-json", "-statistics", "link"]).output().unwrap();
+    let links: Value = serde_json::from_slice(&show.stdout).unwrap();
+    let outer = pair.peer(0)["outer_interface"].as_str().unwrap().to_owned();
+    let link = links.as_array().unwrap().iter().find(|link| link["ifname"] == outer).unwrap();
+    let of = |way: &str, what: &str| link["stats64"][way][what].as_u64().unwrap();
+    ["tx", "rx"].map(|way| of(way, "bytes") - FRAME * of(way, "packets")).iter().sum()
+}
+
+#[test]
+fn figures_outlast_restarts_and_a_kill_and_are_those_of_the_interface() {
+    if !allowed() {
+        return;
+    }
+    const RULE: &str = "[[compress]]\nfrom = \"0.0.0.0/0\"\nto = \"0.0.0.0/0\"\ndomain = \"sensors\"\n[link]\nup = \"5Mbit\"\n";
+    let extra = Extra { sections: RULE, ..Extra::default() };
+    let mut pair = Pair::up(TwoHosts::direct(LinkSpec::unshaped()).unwrap(), extra);
+    let folder = folder(&pair);
+    // So many that what neighbours find out about each other, which is not the tunnel's, is little beside them.
+    send(&pair, 8_000);
+    let (shown, counted) = (pair.peer(0)["sent"].clone(), interface_bytes(&pair));
+    pair.stop(0);
+    let first = saved(&folder, &["--price", "8/GB"]);
+    let total = |report: &Value, what: &str| report["total"][what].as_u64().unwrap();
+    let [bytes, wire] = ["sent_bytes", "sent_wire_bytes"].map(|what| total(&first, what));
+    // What left while the daemon ended is not in what it showed before.
+    let near = |one: u64, other: u64| one.abs_diff(other) * 200 <= other;
+    assert!(near(bytes, shown["bytes"].as_u64().unwrap()), "{first:#}\n{shown:#}");
+    let both_ways = wire + total(&first, "received_wire_bytes");
+    assert!(near(both_ways, counted), "{both_ways} kept, {counted} by the interface");
+    assert!(bytes > 3 * wire && first["total"]["saved_price"].as_f64().unwrap() > 0.0, "{first:#}");
+    assert_eq!(first["lines"][0]["name"], "site-b");
+    let rules = saved(&folder, &["strait0", "--by", "rule"]);
+    assert_eq!(rules["lines"][0]["name"], "0.0.0.0/0 to 0.0.0.0/0 (sensors)", "{rules:#}");
+    assert_eq!(saved(&folder, &["--by", "day", "--since", "1h"])["by"], "day");
+    pair.start(0, extra);
+    pair.wait_for_session();
+    send(&pair, 2_000);
+    let done = SystemTime::now();
+    let file = folder.join("strait0.saved");
+    let end = done + WRITTEN;
+    while file.metadata().unwrap().modified().unwrap() < done {
+        assert!(SystemTime::now() < end, "not written within {WRITTEN:?}");
+        thread::sleep(Duration::from_millis(200));
+    }
+    pair.daemon(0).signal(9).unwrap();
+    let both = total(&saved(&folder, &[]), "sent_bytes");
+    assert!(near(both, bytes + bytes / 4), "{both} after a kill, {bytes} before");
+}
+
+#[test]
+fn without_figures_and_with_a_file_of_another_kind_it_says_what_to_do() {
+    let folder = strait_testbed::Workdir::create().unwrap();
+    let said = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+        let output = command.arg("saved").env("STRAIT_STATE_DIR", folder.path()).output().unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(said().contains("once a tunnel runs"), "{}", said());
+    std::fs::write(folder.path().join("strait0.saved"), b"something else").unwrap();
+    assert!(said().contains("move it away"), "{}", said());
+    std::fs::write(folder.path().join("strait1.saved"), b"").unwrap();
+    assert!(said().contains("strait0, strait1"), "{}", said());
+}

@@ -1,0 +1,282 @@
+//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer and rule, by minute for a day and by hour for 400
+//! days, in a file of fixed size for each of them.
+//!
+//! Time is an argument, in seconds since 1970. [`SavedSeries`] adds up; [`SavedFile`] is the file, which the daemon writes once a minute
+//! and `strait saved` reads, also while no daemon runs.
+
+mod block;
+mod file;
+mod short;
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use block::{BLOCK, Block};
+pub use file::{SavedFile, SavedFileError, read};
+use short::Short;
+
+/// Seconds of a minute, an hour and a day.
+const MINUTE: u64 = 60;
+const HOUR: u64 = 3_600;
+const DAY: u64 = 86_400;
+/// Minutes in a block, and blocks of them: a day.
+const MINUTES: u64 = 10;
+const MINUTE_BLOCKS: u64 = 144;
+/// Hours in a block, and blocks of them: 400 days.
+const HOURS: u64 = 24;
+const DAY_BLOCKS: u64 = 400;
+/// Blocks of a series: its name, minutes, hours.
+const BLOCKS: usize = 1 + MINUTE_BLOCKS as usize + DAY_BLOCKS as usize;
+/// Bytes of a series in the file.
+const SERIES_LEN: usize = BLOCKS * BLOCK;
+/// Bytes of a minute and of an hour in their blocks.
+const MINUTE_LEN: usize = 24;
+const HOUR_LEN: usize = 8;
+/// Bytes of a name at most.
+const NAME_MAX: usize = 200;
+
+/// Where the figures of the tunnel of this interface are; nothing where there is no folder for them.
+#[must_use]
+pub fn path(interface: &str) -> Option<PathBuf> {
+    crate::path_memory::state_folder().map(|folder| folder.join(format!("{interface}.saved")))
+}
+
+/// What a series is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SavedKind {
+    /// A peer: all traffic to it and from it.
+    Peer,
+    /// A rule: what was sent in blocks by it, before and after compression.
+    Rule,
+    /// What keeps the tunnel up and belongs to no packets: handshakes, probes, conditions. Wire bytes of both directions count as sent.
+    Control,
+}
+
+/// Whose figures they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct SavedName {
+    /// What it is.
+    pub kind: SavedKind,
+    /// The peer's name, or what the rule says.
+    pub name: String,
+}
+
+/// Bytes before and on the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct SavedAmounts {
+    /// Bytes of packets sent.
+    pub sent_bytes: u64,
+    /// Wire bytes sent, outer IP headers included; for a rule, bytes of compressed blocks.
+    pub sent_wire_bytes: u64,
+    /// Bytes of packets received.
+    pub received_bytes: u64,
+    /// Wire bytes received.
+    pub received_wire_bytes: u64,
+}
+
+impl SavedAmounts {
+    /// In the order of the file.
+    const fn all(self) -> [u64; 4] {
+        [self.sent_bytes, self.sent_wire_bytes, self.received_bytes, self.received_wire_bytes]
+    }
+
+    const fn of(
+        [sent_bytes, sent_wire_bytes, received_bytes, received_wire_bytes]: [u64; 4],
+    ) -> SavedAmounts {
+        SavedAmounts { sent_bytes, sent_wire_bytes, received_bytes, received_wire_bytes }
+    }
+
+    /// What came after `before`.
+    #[must_use]
+    pub fn since(self, before: SavedAmounts) -> SavedAmounts {
+        let mut all = self.all();
+        all.iter_mut().zip(before.all()).for_each(|(now, before)| *now = now.saturating_sub(before));
+        SavedAmounts::of(all)
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: SavedAmounts) -> SavedAmounts {
+        let mut all = self.all();
+        all.iter_mut().zip(other.all()).for_each(|(one, other)| *one = one.saturating_add(other));
+        SavedAmounts::of(all)
+    }
+
+    /// Bytes of packets of both directions.
+    #[must_use]
+    pub const fn before(self) -> u64 {
+        self.sent_bytes.saturating_add(self.received_bytes)
+    }
+
+    /// Wire bytes of both directions.
+    #[must_use]
+    pub const fn wire(self) -> u64 {
+        self.sent_wire_bytes.saturating_add(self.received_wire_bytes)
+    }
+}
+
+/// What a minute was like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SavedMinute {
+    /// Bytes.
+    pub amounts: SavedAmounts,
+    /// Packets sent and received.
+    pub packets: [u64; 2],
+    /// Packets that the queue dropped.
+    pub dropped: u64,
+    /// The rate of the link in bit/s of wire bytes, mean queue delay and round-trip time in microseconds; 0 while unknown.
+    pub rate: u64,
+    /// See `rate`.
+    pub queue_delay: u64,
+    /// See `rate`.
+    pub round_trip: u64,
+    /// Share of datagrams lost, in parts of 65,535.
+    pub loss: u16,
+}
+
+/// The figures of one peer or rule.
+#[derive(Clone, Debug)]
+pub struct SavedSeries {
+    name: SavedName,
+    blocks: Vec<Block>,
+    /// What rounding left of minutes and of hours: it counts later, so that sums are right.
+    rest: [[u64; 4]; 2],
+}
+
+impl SavedSeries {
+    /// A series without figures. A name is cut to 200 bytes.
+    #[must_use]
+    pub fn new(kind: SavedKind, name: &str) -> SavedSeries {
+        let end = (0..=NAME_MAX.min(name.len())).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
+        let name = SavedName { kind, name: name.get(..end).unwrap_or_default().to_owned() };
+        let mut blocks = vec![Block::default(); BLOCKS];
+        if let Some(first) = blocks.first_mut() {
+            first.put_name(&name);
+        }
+        SavedSeries { name, blocks, rest: [[0; 4]; 2] }
+    }
+
+    /// A series as the file has it; nothing where it has no name. Blocks that are damaged or missing have no figures.
+    fn stored(bytes: &[u8]) -> Option<SavedSeries> {
+        let mut blocks: Vec<Block> = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).collect();
+        let name = blocks.first()?.name()?;
+        blocks.resize(BLOCKS, Block::default());
+        Some(SavedSeries { name, blocks, rest: [[0; 4]; 2] })
+    }
+
+    /// Whose it is.
+    #[must_use]
+    pub const fn name(&self) -> &SavedName {
+        &self.name
+    }
+
+    /// Adds what came in the minute of `at`. What is there of a time that is not within what is kept, because it is older or
+    /// because the clock was wrong, makes room.
+    pub fn add(&mut self, at: u64, minute: &SavedMinute) {
+        let [minutes, hours] = &mut self.rest;
+        let number = at / MINUTE;
+        if let Some(block) = self.blocks.get_mut(minute_block(number / MINUTES)) {
+            let room = block.slot::<MINUTE_LEN>(number / MINUTES, number % MINUTES);
+            if let Some(room) = room {
+                put_minute(room, minute, minutes);
+            }
+        }
+        let day = at / DAY;
+        if let Some(block) = self.blocks.get_mut(day_block(day))
+            && let Some(room) = block.slot::<HOUR_LEN>(day, at / HOUR % HOURS)
+        {
+            put_amounts(room, minute.amounts, hours);
+        }
+    }
+
+    /// What came in the hour of `at`.
+    #[must_use]
+    pub fn hour(&self, at: u64) -> SavedAmounts {
+        let day = at / DAY;
+        let block = self.blocks.get(day_block(day));
+        let stored = block.and_then(|block| block.get::<HOUR_LEN>(day, at / HOUR % HOURS));
+        stored.map_or_else(SavedAmounts::default, |stored| amounts(stored))
+    }
+
+    /// What came in the minute of `at`; nothing where none of it is kept.
+    #[must_use]
+    pub fn minute(&self, at: u64) -> Option<SavedMinute> {
+        let number = at / MINUTE;
+        let stored = self.blocks.get(minute_block(number / MINUTES))?;
+        let stored = stored.get::<MINUTE_LEN>(number / MINUTES, number % MINUTES)?;
+        minute_of(stored)
+    }
+
+    /// What came from the hour of `from` to that of `to`.
+    #[must_use]
+    pub fn between(&self, from: u64, to: u64) -> SavedAmounts {
+        let first = (from / HOUR).max((to / HOUR).saturating_sub(DAY_BLOCKS * HOURS));
+        let hours = first..=to / HOUR;
+        hours.map(|hour| self.hour(hour * HOUR)).fold(SavedAmounts::default(), SavedAmounts::plus)
+    }
+}
+
+/// Where in a series the block with these ten minutes is.
+const fn minute_block(number: u64) -> usize {
+    1 + (number % MINUTE_BLOCKS) as usize
+}
+
+/// And that of this day.
+const fn day_block(day: u64) -> usize {
+    1 + (MINUTE_BLOCKS + day % DAY_BLOCKS) as usize
+}
+
+/// Adds to four numbers that are stored in short; `rest` has what rounding left of each.
+fn put_amounts(room: &mut [u8], added: SavedAmounts, rest: &mut [u64; 4]) {
+    for ((room, added), rest) in room.as_chunks_mut().0.iter_mut().zip(added.all()).zip(rest) {
+        let sum = Short::from_bytes(*room).get().saturating_add(added).saturating_add(*rest);
+        let short = Short::of(sum);
+        *rest = sum - short.get();
+        *room = short.to_bytes();
+    }
+}
+
+fn amounts(stored: &[u8]) -> SavedAmounts {
+    let mut all = [0; 4];
+    for (amount, stored) in all.iter_mut().zip(stored.as_chunks().0) {
+        *amount = Short::from_bytes(*stored).get();
+    }
+    SavedAmounts::of(all)
+}
+
+/// A minute is four amounts, three counts, three measures, the loss, and 1 where there is anything.
+fn put_minute(room: &mut [u8; MINUTE_LEN], minute: &SavedMinute, rest: &mut [u64; 4]) {
+    let SavedMinute { amounts, packets: [sent, received], dropped, rate, queue_delay, round_trip, loss } =
+        *minute;
+    put_amounts(room, amounts, rest);
+    let (pairs, _) = room.as_chunks_mut::<2>();
+    let counts = [sent, received, dropped];
+    for (room, added) in pairs.iter_mut().skip(4).zip(counts) {
+        *room = Short::of(Short::from_bytes(*room).get().saturating_add(added)).to_bytes();
+    }
+    for (room, measured) in pairs.iter_mut().skip(7).zip([rate, queue_delay, round_trip]) {
+        *room = Short::of(measured).to_bytes();
+    }
+    for (room, value) in pairs.iter_mut().skip(10).zip([loss, 1]) {
+        *room = value.to_be_bytes();
+    }
+}
+
+fn minute_of(stored: &[u8; MINUTE_LEN]) -> Option<SavedMinute> {
+    let pair = |at: usize| stored.as_chunks::<2>().0.get(at).copied().unwrap_or_default();
+    let short = |at: usize| Short::from_bytes(pair(at)).get();
+    (u16::from_be_bytes(pair(11)) == 1).then(|| SavedMinute {
+        amounts: amounts(stored),
+        packets: [short(4), short(5)],
+        dropped: short(6),
+        rate: short(7),
+        queue_delay: short(8),
+        round_trip: short(9),
+        loss: u16::from_be_bytes(pair(10)),
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Blocks of the file. Each has a number, slots and a checksum, and lies within one sector, which disks write whole or not at all.
+
+use super::{NAME_MAX, SavedKind, SavedName};
+
+/// Bytes of a block: two are a sector.
+pub(super) const BLOCK: usize = 256;
+/// Where the slots begin, behind the number, and where the checksum is.
+const SLOTS_AT: usize = 4;
+const SUM_AT: usize = BLOCK - 4;
+
+/// A block, and whether it is to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    bytes: [u8; BLOCK],
+    changed: bool,
+}
+
+impl Default for Block {
+    /// Without a number.
+    fn default() -> Block {
+        Block { bytes: [0; BLOCK], changed: false }
+    }
+}
+
+impl Block {
+    /// As it is in the file; without figures where it is damaged.
+    pub(super) fn stored(bytes: &[u8]) -> Block {
+        let stored = bytes.first_chunk().map(|bytes| Block { bytes: *bytes, changed: false });
+        stored.filter(|block| block.bytes[SUM_AT..] == block.sum()).unwrap_or_default()
+    }
+
+    /// Its bytes, with the checksum, if it changed since they were taken last.
+    pub(super) fn take_changed(&mut self) -> Option<&[u8; BLOCK]> {
+        if !core::mem::take(&mut self.changed) {
+            return None;
+        }
+        let sum = self.sum();
+        self.bytes[SUM_AT..].copy_from_slice(&sum);
+        Some(&self.bytes)
+    }
+
+    /// It was not written after all.
+    pub(super) const fn changed_again(&mut self) {
+        self.changed = true;
+    }
+
+    fn sum(&self) -> [u8; 4] {
+        crc32fast::hash(&self.bytes[..SUM_AT]).to_be_bytes()
+    }
+
+    /// The number, which is stored with 1 added: 0 stands for none.
+    fn number(&self) -> Option<u64> {
+        let number = self.bytes.first_chunk().map_or(0, |bytes| u32::from_be_bytes(*bytes));
+        u64::from(number).checked_sub(1)
+    }
+
+    /// A slot of `LEN` bytes of the block with this number, to be changed: one with another number begins anew.
+    pub(super) fn slot<const LEN: usize>(&mut self, number: u64, at: u64) -> Option<&mut [u8; LEN]> {
+        let stored = u32::try_from(number.checked_add(1)?).ok()?;
+        if self.number() != Some(number) {
+            self.bytes = [0; BLOCK];
+            self.bytes[..SLOTS_AT].copy_from_slice(&stored.to_be_bytes());
+        }
+        self.changed = true;
+        let from = SLOTS_AT + usize::try_from(at).ok()? * LEN;
+        self.bytes.get_mut(from..SUM_AT)?.first_chunk_mut()
+    }
+
+    /// The same as it is.
+    pub(super) fn get<const LEN: usize>(&self, number: u64, at: u64) -> Option<&[u8; LEN]> {
+        let from = SLOTS_AT + usize::try_from(at).ok()? * LEN;
+        let is_it = self.number() == Some(number);
+        self.bytes.get(from..SUM_AT).filter(|_| is_it)?.first_chunk()
+    }
+
+    /// Makes it the first of a series.
+    pub(super) fn put_name(&mut self, SavedName { kind, name }: &SavedName) {
+        let kind = match kind {
+            SavedKind::Peer => 1,
+            SavedKind::Rule => 2,
+            SavedKind::Control => 3,
+        };
+        let len = name.len().min(NAME_MAX);
+        if let Some(room) = self.slot::<{ NAME_MAX + 1 }>(kind, 0) {
+            room[0] = len as u8;
+            room[1..=len].copy_from_slice(&name.as_bytes()[..len]);
+        }
+    }
+
+    /// What the first of a series says.
+    pub(super) fn name(&self) -> Option<SavedName> {
+        let number = self.number()?;
+        let kinds = [(1, SavedKind::Peer), (2, SavedKind::Rule), (3, SavedKind::Control)];
+        let kind = kinds.into_iter().find(|(it, _)| *it == number)?.1;
+        let stored = self.get::<{ NAME_MAX + 1 }>(number, 0)?;
+        let (len, name) = stored.split_first()?;
+        let name = core::str::from_utf8(name.get(..usize::from(*len))?).ok()?;
+        Some(SavedName { kind, name: name.to_owned() })
+    }
+}
