@@ -46,6 +46,7 @@ pub mod patterns;
 pub mod probe_demux_vnet;
 pub mod reassembly;
 pub mod repair;
+pub mod saved;
 pub mod sealed;
 pub mod sessionless;
 pub mod ssh_messages;
@@ -106,6 +107,7 @@ pub const TARGETS: &[(&str, Check)] = &[
     ("probe_demux_vnet", probe_demux_vnet::check),
     ("reassembly", reassembly::check),
     ("repair", repair::check),
+    ("saved", saved::check),
     ("sealed", sealed::check),
     ("sessionless", sessionless::check),
     ("ssh_messages", ssh_messages::check),

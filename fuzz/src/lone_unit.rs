@@ -127,7 +127,11 @@ impl Ends {
 
     /// Receipts leave, in a unit or alone.
     fn give_back(&mut self) {
-        let receipts = self.owed.take_alone(self.now).unwrap_or_else(|| {
+        let alone = self.owed.to_leave(self.now);
+        if alone.is_some() {
+            self.owed.left();
+        }
+        let receipts = alone.unwrap_or_else(|| {
             let riding = self.owed.to_ride(self.now);
             if !riding.is_empty() {
                 self.owed.rode(self.now);

@@ -77,6 +77,7 @@ fn committed_seeds_are_what_the_emitters_write() {
         directory::directory_seeds(),
         directory::daily_keys_seeds(),
         settings::mark_file_seeds(),
+        settings::saved_seeds(),
         operations::operations_data_seeds(),
         operations::operations_keys_seeds(),
         files::unit_seeds(),

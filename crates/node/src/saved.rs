@@ -159,11 +159,18 @@ impl SavedSeries {
     }
 
     /// A series as the file has it; nothing where it has no name. Blocks that are damaged or missing have no figures.
-    fn stored(bytes: &[u8]) -> Option<SavedSeries> {
+    #[must_use]
+    pub fn stored(bytes: &[u8]) -> Option<SavedSeries> {
         let mut blocks: Vec<Block> = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).collect();
         let name = blocks.first()?.name()?;
         blocks.resize(BLOCKS, Block::default());
         Some(SavedSeries { name, blocks, rest: [[0; 4]; 2] })
+    }
+
+    /// The series as it is in the file.
+    #[must_use]
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.blocks.iter().flat_map(Block::to_bytes).collect()
     }
 
     /// Whose it is.

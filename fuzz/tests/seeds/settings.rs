@@ -2,6 +2,7 @@
 
 use strait_keying::sessionless::{KEM_PUBLIC_LEN, KemPublic, KeyCard, MarkJournal, MarkTable};
 use strait_keying::{PrivateKey, PublicKey};
+use strait_node::saved::{SavedAmounts, SavedKind, SavedMinute, SavedSeries};
 
 use super::Seed;
 
@@ -106,5 +107,29 @@ pub fn mark_file_seeds() -> Vec<Seed> {
         ("mark_file", "writes", of(0, &writes)),
         ("mark_file", "torn", of(0, &[0, 1, 0, 9, 3, 60, 0, 10, 2, 1, 0, 11, 4, 255, 0, 12])),
         ("mark_file", "spoilt", of(0, &[0, 1, 0, 9, 0, 2, 0, 9, 5, 0x10, 0x18, 1, 7, 0, 0, 0])),
+    ]
+}
+
+pub fn saved_seeds() -> Vec<Seed> {
+    /// A noon, and the next day.
+    const NOON: u64 = 1_790_000_000 / 86_400 * 86_400 + 43_200;
+    let amounts = SavedAmounts { sent_bytes: 1_000_000, sent_wire_bytes: 300_000, ..SavedAmounts::default() };
+    let minute = SavedMinute { amounts, packets: [800, 3], rate: 2_000_000, ..SavedMinute::default() };
+    let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
+    series.add(NOON, &minute);
+    series.add(NOON + 86_400, &minute);
+    // Without checksums, which the target adds.
+    let blocks: Vec<u8> = series.to_bytes().chunks(256).flat_map(|block| block[..252].to_vec()).collect();
+    let of =
+        |at: u64, bytes: u32, blocks: &[u8]| [&at.to_be_bytes()[..], &bytes.to_be_bytes(), blocks].concat();
+    // The name, and what comes after it as far as there is something.
+    let some = &blocks[..252 * 3];
+    vec![
+        ("saved", "whole", of(NOON, 70_000, &blocks)),
+        ("saved", "next-day", of(NOON + 86_400, 1, some)),
+        ("saved", "some", of(NOON, 2_047, some)),
+        ("saved", "cut", of(NOON, 9, &blocks[..600])),
+        ("saved", "name-alone", of(u64::MAX, u32::MAX, &blocks[..252])),
+        ("saved", "nothing", of(0, 0, &[])),
     ]
 }

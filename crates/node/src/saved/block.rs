@@ -34,9 +34,15 @@ impl Block {
         if !core::mem::take(&mut self.changed) {
             return None;
         }
-        let sum = self.sum();
-        self.bytes[SUM_AT..].copy_from_slice(&sum);
+        self.bytes = self.to_bytes();
         Some(&self.bytes)
+    }
+
+    /// Its bytes, with the checksum.
+    pub(super) fn to_bytes(&self) -> [u8; BLOCK] {
+        let mut bytes = self.bytes;
+        bytes[SUM_AT..].copy_from_slice(&self.sum());
+        bytes
     }
 
     /// It was not written after all.

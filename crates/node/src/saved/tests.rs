@@ -139,11 +139,7 @@ proptest! {
     #[test]
     fn names_come_back(name in "\\PC{0,80}") {
         let series = SavedSeries::new(SavedKind::Rule, &name);
-        let mut bytes = Vec::new();
-        for mut block in series.blocks.clone() {
-            bytes.extend_from_slice(block.take_changed().unwrap_or(&[0; BLOCK]));
-        }
-        let stored = SavedSeries::stored(&bytes).unwrap();
+        let stored = SavedSeries::stored(&series.to_bytes()).unwrap();
         prop_assert_eq!(stored.name(), series.name());
         prop_assert!(name.starts_with(&stored.name().name));
     }
