@@ -260,4 +260,5 @@ fn a_port_in_use_is_named() {
 }
 
 mod clients;
+mod dashboard;
 mod reference;

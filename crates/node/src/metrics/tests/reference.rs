@@ -65,7 +65,7 @@ fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
 }
 
 /// A report in which nothing is left out.
-fn everything() -> DaemonReport {
+pub(super) fn everything() -> DaemonReport {
     let session = peer();
     let manual = PeerReport {
         name: "gateway".to_owned(),
