@@ -17,6 +17,8 @@ mod running;
 mod served;
 mod show;
 mod ssh;
+#[cfg(feature = "top")]
+mod top;
 mod why;
 
 use std::process::ExitCode;
@@ -50,6 +52,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Down(flags) => running::down(flags),
         StraitCommand::Show(flags) => show::show(flags),
         StraitCommand::Why(flags) => why::run(flags),
+        #[cfg(feature = "top")]
+        StraitCommand::Top(flags) => top::run(flags),
         StraitCommand::Reload(flags) => running::reload(flags),
         StraitCommand::Send(flags) => files::send(flags),
         StraitCommand::Get(flags) => files::get(flags),
