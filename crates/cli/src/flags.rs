@@ -13,6 +13,8 @@ mod put;
 mod reference;
 mod saved;
 mod ssh;
+#[cfg(feature = "top")]
+mod top;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -34,11 +36,18 @@ pub(crate) use outbox::{Carry, Keys, KeysCard, KeysCommand, OutboxFlags, SshComm
 pub(crate) use put::{PutFlags, RmFlags};
 pub(crate) use saved::{Saved, SavedBy};
 pub(crate) use ssh::SshFlags;
+#[cfg(feature = "top")]
+pub(crate) use top::TopFlags;
 
 /// Printed under the help of `strait` itself.
 fn after() -> String {
     let advise = if cfg!(feature = "advise") {
         "\n  strait advise x.pcap --link 2Mbit   what a tunnel would save on captured traffic"
+    } else {
+        ""
+    };
+    let top = if cfg!(feature = "top") {
+        "\n  strait top                       all of this on the whole screen, as it changes"
     } else {
         ""
     };
@@ -48,7 +57,7 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or a missing permission or system feature (the message names the fix)
-  3    no tunnel is running (show, why, down, reload); interrupted, and goes on when run again (send, get, sync, put, fetch)
+  3    no tunnel is running (show, why, top, down, reload); interrupted, and goes on when run again (send, get, sync, put, fetch)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
   255  login: `strait login` failed, or left its session running; else the exit code of the program at the peer
@@ -64,7 +73,7 @@ Quick start:
   strait init site-a.toml          write a configuration to fill in, and a key
   strait up site-a.toml            start the tunnel
   strait show                      peers, link rate, queue, traffic, compression ratios, drops
-  strait why                       compression decisions and their estimates{advise}
+  strait why                       compression decisions and their estimates{top}{advise}
   strait lab slowdown              cost of encryption by link rate: a paper's figures and this machine's"
     )
 }
@@ -99,6 +108,9 @@ pub(crate) enum StraitCommand {
     Why(Why),
     /// Show what tunnels have saved by peer, rule or day, since when you like, also while none runs
     Saved(Saved),
+    /// Watch a running tunnel on the whole screen: link, queue, flows and their compression, drops, savings
+    #[cfg(feature = "top")]
+    Top(TopFlags),
     /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
     /// Send files and folders to a peer, compressed as the link needs; for a peer that is away they wait in the outbox
@@ -273,6 +285,10 @@ mod tests {
             "strait down strait0",
             "strait show --json strait0",
             "strait reload a.toml",
+            #[cfg(feature = "top")]
+            "strait top",
+            #[cfg(feature = "top")]
+            "strait top strait0 --every 2s",
             "strait demo --link 512kbit --files a b --json --keep-logs",
             "strait send a b c:",
             "strait send - c:docs/name",
@@ -342,6 +358,10 @@ mod tests {
             ("strait outbox a.toml --tunnel strait0", "cannot be used with"),
             ("strait send a b --max-bytes 2GBit", "is not a size"),
             ("strait outbox a.toml --json --first 00112233445566778899aabbccddeeff", "cannot be used with"),
+            #[cfg(feature = "top")]
+            ("strait top --every 2", "is not a time span"),
+            #[cfg(feature = "top")]
+            ("strait top --every 1ms", "from 100ms to 1h"),
             ("strait login", "required"),
             ("strait login --json office", "--list"),
             ("strait login -t -T office", "cannot be used with"),

@@ -18,6 +18,8 @@ mod saved;
 mod served;
 mod show;
 mod ssh;
+#[cfg(feature = "top")]
+mod top;
 mod why;
 
 use std::process::ExitCode;
@@ -52,6 +54,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Show(flags) => show::show(flags),
         StraitCommand::Why(flags) => why::run(flags),
         StraitCommand::Saved(flags) => saved::run(flags),
+        #[cfg(feature = "top")]
+        StraitCommand::Top(flags) => top::run(flags),
         StraitCommand::Reload(flags) => running::reload(flags),
         StraitCommand::Send(flags) => files::send(flags),
         StraitCommand::Get(flags) => files::get(flags),

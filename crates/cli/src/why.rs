@@ -1,6 +1,6 @@
 //! `why`: compression decisions and the estimates behind them.
 
-mod text;
+pub(crate) mod text;
 
 use std::collections::BTreeMap;
 use std::io::Write;

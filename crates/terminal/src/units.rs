@@ -15,6 +15,11 @@ pub fn per_second(bytes: u64, span: Duration) -> String {
     format!("{}/s", scaled(bytes as f64 / span.as_secs_f64(), &["B", "kB", "MB", "GB", "TB"]))
 }
 
+/// A rate on a link, in bit/s with three digits: `930 kbit/s`.
+pub fn bits_per_second(bits: f64) -> String {
+    scaled(bits.max(0.0), &["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
+}
+
 /// How many times `large` is `small`: `3.42`; a dash when there is nothing to compare.
 pub fn ratio(large: u64, small: u64) -> String {
     if large == 0 || small == 0 { "-".to_owned() } else { format!("{:.2}", large as f64 / small as f64) }
@@ -42,8 +47,8 @@ fn scaled(value: f64, units: &[&str]) -> String {
     let mut units = units.iter().peekable();
     while let Some(unit) = units.next() {
         if value < 999.5 || units.peek().is_none() {
-            // Whole bytes have no fraction; other units three digits.
-            let places = if *unit == "B" { 0 } else { decimals(value) };
+            // Whole bytes and bits have no fraction; other units three digits.
+            let places = if matches!(*unit, "B" | "bit/s") { 0 } else { decimals(value) };
             return format!("{value:.places$} {unit}");
         }
         value /= 1000.0;
@@ -104,6 +109,15 @@ mod tests {
     fn rates_and_ratios() {
         assert_eq!(per_second(1_800_000, Duration::from_secs(10)), "180 kB/s");
         assert_eq!(per_second(1, Duration::ZERO), "-");
+        for (bits, expected) in [
+            (0.0, "0 bit/s"),
+            (-1.0, "0 bit/s"),
+            (12.4, "12 bit/s"),
+            (930_400.0, "930 kbit/s"),
+            (1.5e6, "1.50 Mbit/s"),
+        ] {
+            assert_eq!(bits_per_second(bits), expected);
+        }
         assert_eq!(ratio(342, 100), "3.42");
         assert_eq!(ratio(0, 1), "-");
         assert_eq!(ratio(1, 0), "-");

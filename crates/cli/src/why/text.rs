@@ -67,13 +67,18 @@ fn named(lines: impl IntoIterator<Item = (&'static str, String)>) -> String {
 }
 
 fn one(decision: &DecisionReport) -> String {
-    let choice = format!("{} since {}: {}", decision.choice, span(decision.age_seconds), reason(decision));
-    let mut out = format!("{}\n{}", decision.class, named([("to", target(decision)), ("choice", choice)]));
+    let mut out = format!("{}\n{}", decision.class, named(lines(decision)));
     if let Some(estimate) = &decision.estimate {
-        out.push_str(&figures(decision, estimate));
         out.push_str(&stages(estimate));
     }
     out
+}
+
+/// A decision with its figures, but the times of the stages: names and values.
+pub(crate) fn lines(decision: &DecisionReport) -> Vec<(&'static str, String)> {
+    let choice = format!("{} since {}: {}", decision.choice, span(decision.age_seconds), reason(decision));
+    let estimate = decision.estimate.iter().flat_map(|estimate| figures(decision, estimate));
+    [("to", target(decision)), ("choice", choice)].into_iter().chain(estimate).collect()
 }
 
 /// A decision in one line, after another choice or none.
@@ -101,7 +106,7 @@ fn target(decision: &DecisionReport) -> String {
     format!("{peer}{domain}, {}/s", units::bytes(decision.bytes_per_second))
 }
 
-fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
+fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> [(&'static str, String); 5] {
     let objective = format!("{}, blocks of {}", estimate.objective, units::bytes(estimate.block_bytes));
     let speed = |bytes: Option<f64>| bytes.map_or("-".to_owned(), |it| units::bytes(it as u64) + "/s");
     let unknown = || "unknown (none given, no limit met)".to_owned();
@@ -112,7 +117,7 @@ fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
         None => "pays on no link".to_owned(),
     };
     let rejected = if estimate.method == decision.choice { "" } else { " (rejected)" };
-    named([
+    [
         ("objective", objective),
         (
             "estimate",
@@ -133,7 +138,7 @@ fn figures(decision: &DecisionReport, estimate: &EstimateReport) -> String {
         ),
         ("bottleneck", estimate.bottleneck.clone()),
         ("runner-up", runner_up(estimate)),
-    ])
+    ]
 }
 
 /// The time of every stage, without and with compression.

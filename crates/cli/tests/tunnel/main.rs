@@ -62,5 +62,8 @@ mod sessionless_cards;
 mod sessionless_hostile;
 mod start;
 mod strangers;
+mod tmux;
+#[cfg(feature = "top")]
+mod top;
 mod traffic;
 mod why;

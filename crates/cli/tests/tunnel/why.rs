@@ -14,19 +14,19 @@ use strait_testbed::{Extra, LinkSpec, TwoHosts, sample};
 
 use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
 
-const TEXT: u8 = 0;
+pub(crate) const TEXT: u8 = 0;
 const NOISE: u8 = 1;
-const END: u8 = 2;
+pub(crate) const END: u8 = 2;
 
 /// The configuration's sections for a link of this rate out.
-fn sections(up: &str) -> String {
+pub(crate) fn sections(up: &str) -> String {
     format!(
         "[link]\nup = \"{up}\"\n[[compress]]\nfrom = \"10.77.0.1/32\"\nto = \"10.77.0.2/32\"\ndomain = \"test\"\n"
     )
 }
 
 /// A pair on a fast link, of which the first site is told that it is slow.
-fn told_slow() -> Pair {
+pub(crate) fn told_slow() -> Pair {
     let mut pair = Pair::idle(TwoHosts::direct(LinkSpec::unshaped()).unwrap());
     pair.start(0, Extra { sections: &sections("1.5Mbit"), ..Extra::default() });
     pair.start(1, Extra::default());
@@ -42,7 +42,7 @@ fn reload(pair: &Pair, up: &str) {
 }
 
 /// A transfer from the first site to the second whose data is what `what` says, until it says the end.
-fn transfer(pair: &Pair, what: &Arc<AtomicU8>) -> thread::JoinHandle<()> {
+pub(crate) fn transfer(pair: &Pair, what: &Arc<AtomicU8>) -> thread::JoinHandle<()> {
     let address = SocketAddr::new(pair.inside(1, Family::V4), 0);
     let listener = pair.hosts.b.run("listen", || TcpListener::bind(address)).unwrap();
     let target = listener.local_addr().unwrap();

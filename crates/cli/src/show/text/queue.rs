@@ -11,25 +11,30 @@ pub(crate) fn length(queue: &QueueReport) -> String {
     if queue.aggregates == 0 && queue.bytes == 0 {
         return String::new();
     }
-    let span = |seconds: f64| match units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()) {
-        _ if seconds < 1e-3 => "under 1 ms".to_owned(),
-        span => span,
-    };
-    let delay = queue.mean_delay_seconds.zip(queue.max_delay_seconds);
-    let delay = delay.map(|(mean, max)| format!("delay {} (max {})", span(mean), span(max)));
     let lost = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "packet")));
     let acks = queue.thinned_acks;
     let thinned =
         (acks > 0).then(|| format!("{} replaced by newer ones", counted(acks, "TCP acknowledgement")));
     let all = [
-        Some(units::bytes(queue.bytes)),
-        delay,
+        Some(occupancy(queue, true)),
         lost(queue.ecn_marked_packets, "ECN-marked"),
         lost(queue.aqm_dropped_packets, "dropped by CoDel"),
         lost(queue.overflow_dropped_packets, "dropped on overflow"),
         thinned,
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// Length and delay of the queue, if wanted with the largest delay.
+pub(crate) fn occupancy(queue: &QueueReport, with_max: bool) -> String {
+    let span = |seconds: f64| match units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()) {
+        _ if seconds < 1e-3 => "under 1 ms".to_owned(),
+        span => span,
+    };
+    let max = queue.max_delay_seconds.filter(|_| with_max);
+    let max = max.map_or(String::new(), |max| format!(" (max {})", span(max)));
+    let delay = queue.mean_delay_seconds.map_or(String::new(), |mean| format!(", delay {}{max}", span(mean)));
+    units::bytes(queue.bytes) + &delay
 }
 
 /// Aggregates and their window; nothing when no packet was ever queued.

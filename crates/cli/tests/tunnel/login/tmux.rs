@@ -1,7 +1,6 @@
 //! A session in a real terminal, tmux's: editors, pagers and monitors, and a link that fails under them.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,92 +11,22 @@ use strait_testdata::skip::{Need, skip};
 
 use super::place::{LoginPlace, PAM, gives_accounts};
 use crate::pair::eventually;
+use crate::tmux::Tmux;
 
 const ALICE: &str = "accounts = [\"alice\"]";
 
-/// A terminal of tmux at the first site, in which `strait login` runs.
-struct Tmux<'a> {
-    place: &'a LoginPlace,
-    socket: PathBuf,
-}
-
 impl<'a> Tmux<'a> {
+    /// A terminal at the first site, in which `strait login` runs.
     fn start(place: &'a LoginPlace, name: &str, arguments: &str) -> Tmux<'a> {
         let program = crate::pair::program().display();
         let line = format!("env TERM=xterm-256color {program} login {arguments}; echo ended $?; sleep 1000");
         Tmux::with(place, name, &line)
     }
 
-    /// A terminal in which this line runs.
+    /// A terminal at the first site, in which this line runs.
     fn with(place: &'a LoginPlace, name: &str, line: &str) -> Tmux<'a> {
-        let tmux = Tmux { place, socket: place.dir.path().join(name) };
-        tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", line]);
-        tmux.run(&["set-option", "-g", "status", "off"]);
-        tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
-        tmux
-    }
-
-    fn command(&self) -> Command {
-        // What a daemon's commands have around them, and its host.
-        let own = self.place.command(&[]);
-        let mut command = self.place.sites[0].host.command("tmux");
-        for (name, value) in own.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        command.env_remove("TMUX").env("LC_ALL", "C.UTF-8").args(["-u", "-S"]).arg(&self.socket);
-        command.current_dir(self.place.dir.path());
-        command
-    }
-
-    fn run(&self, arguments: &[&str]) -> String {
-        let output = self.command().args(arguments).output().unwrap();
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "tmux {arguments:?}: {errors}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Presses keys by their names.
-    fn keys(&self, keys: &[&str]) {
-        self.run(&[&["send-keys"], keys].concat());
-    }
-
-    /// Types text.
-    fn types(&self, text: &str) {
-        self.run(&["send-keys", "-l", text]);
-    }
-
-    /// Types a line for the shell.
-    fn line(&self, text: &str) {
-        self.types(text);
-        self.keys(&["Enter"]);
-    }
-
-    fn screen(&self) -> String {
-        self.run(&["capture-pane", "-p"])
-    }
-
-    /// Waits until the screen is so.
-    fn shows(&self, what: &str, good: impl Fn(&str) -> bool) {
-        let begun = Instant::now();
-        loop {
-            let screen = self.screen();
-            if good(&screen) {
-                return;
-            }
-            assert!(
-                begun.elapsed() < crate::pair::PATIENCE,
-                "never: {what}\n{screen}\n{}",
-                self.place.logs()
-            );
-            thread::sleep(Duration::from_millis(30));
-        }
-    }
-
-    fn sees(&self, text: &str) {
-        self.shows(text, |screen| screen.contains(text));
+        let own = place.command(&[]);
+        Tmux::open(&place.sites[0].host, &own, &place.dir.path().join(name), line, Box::new(|| place.logs()))
     }
 
     /// The shell is there, with a prompt of its own.
@@ -115,12 +44,6 @@ impl<'a> Tmux<'a> {
 
     fn prompt(&self) {
         self.shows("the prompt", |screen| screen.trim_end().ends_with("at-b>"));
-    }
-}
-
-impl Drop for Tmux<'_> {
-    fn drop(&mut self) {
-        let _ = self.command().arg("kill-server").output();
     }
 }
 
