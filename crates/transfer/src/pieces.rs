@@ -12,6 +12,9 @@ use blake3::{Hash, Hasher};
 /// Bytes of a piece, but of a file's last: 1 MiB.
 pub const PIECE_LEN: u64 = 1 << 20;
 
+/// Zeros of a hole, to hash or to write: as many bytes as BLAKE3 hashes in one step with AVX-512, 16 chunks of 1 KiB.
+pub(crate) static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+
 /// The highest level of a [`Subtree`]: 2^43 pieces of 2^20 bytes are what a signed 64-bit offset counts.
 const MAX_LEVEL: u8 = 43;
 

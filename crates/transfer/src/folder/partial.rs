@@ -12,7 +12,7 @@ use super::FolderError;
 use super::checkpoint::Checkpoint;
 use super::usage::Usage;
 use crate::path::EntryPath;
-use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, pieces_of};
+use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, ZEROS, pieces_of};
 
 /// What an unfinished file is, from its beginning on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,13 +100,12 @@ impl Partial {
     ///
     /// As [`Partial::write_at`].
     pub fn hole(&mut self, offset: u64, len: u64) -> Result<(), FolderError> {
-        static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
         self.expect(offset, len)?;
         let end = offset + len;
         let mut at = offset;
         while at < end {
             let step = (end - at).min(ZEROS.len() as u64);
-            // At most 64 KiB, so it is a usize.
+            // At most 16 KiB, so it is a usize.
             let zeros = &ZEROS[..usize::try_from(step).unwrap_or(ZEROS.len())];
             self.hash(at, zeros)?;
             at += step;

@@ -5,6 +5,7 @@ use std::io::{self, Read, Write};
 
 use super::ends::{Aside, Content, ContentState, Destination, NotFound, Origin, Settlement, Standing};
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault};
+use crate::pieces::ZEROS;
 
 /// Sends one file that is read from its beginning to its end, whose length is not known.
 pub struct PipeOrigin<R> {
@@ -130,9 +131,6 @@ pub struct PipeAside<W> {
     position: u64,
     hash: blake3::Hasher,
 }
-
-/// Zeros of a hole that are written at once.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
 impl<W: Write> Aside for PipeAside<W> {
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), FileFault> {

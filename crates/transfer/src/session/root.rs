@@ -1,9 +1,6 @@
 //! The BLAKE3 hash of a file that is partly read and partly known.
 
-use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, Subtree};
-
-/// Zeros to hash holes with.
-static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
+use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, Subtree, ZEROS};
 
 /// Hashes a file from its beginning: bytes, holes, and subtrees whose value is known.
 pub(crate) struct RootHash {
