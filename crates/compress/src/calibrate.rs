@@ -109,8 +109,10 @@ pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibratio
     };
     let mut figures = CANDIDATES.map(|method| bench.figures(method));
     for figures in figures.iter_mut().filter(|figures| figures.method.codec == Codec::Zstd) {
-        figures.behind = bench.behind(figures.method, figures.compress.of(Bytes(SIZES[0] as u64)));
-        figures.ratio_behind = SIZES.map(|len| bench.ratio_behind(figures.method, len));
+        let alone = figures.compress.of(Bytes(SIZES[0] as u64));
+        let (behind, small) = bench.behind(figures.method, alone);
+        figures.behind = behind;
+        figures.ratio_behind = [small, bench.ratio_behind(figures.method, SIZES[1])];
     }
     Calibration { figures }
 }
@@ -169,14 +171,13 @@ impl<F: FnMut() -> u64> CalibrationBench<'_, F> {
         made.and_then(|made| Ratio::new(len as f64 / made as f64)).unwrap_or(Ratio::ONE)
     }
 
-    /// How much longer a small block takes behind history, for each byte of that.
-    fn behind(&mut self, method: Method, alone: Seconds) -> Seconds {
-        let (prefix, block) = self.text[..BEHIND + SIZES[0]].split_at(BEHIND);
-        let (mut best, mut spent) = (u64::MAX, 0);
+    /// How much longer a small block takes behind history, for each byte of that, and how far it shrinks.
+    fn behind(&mut self, method: Method, alone: Seconds) -> (Seconds, Ratio) {
+        let (mut best, mut spent, mut ratio) = (u64::MAX, 0, Ratio::ONE);
         // The first makes the context.
         for _ in 0..ROUNDS {
             let begin = (self.sample)();
-            core::hint::black_box(self.codecs.compress_behind(method, prefix, block, &mut self.room));
+            ratio = self.ratio_behind(method, SIZES[0]);
             let took = (self.sample)().saturating_sub(begin);
             best = best.min(took);
             spent += took;
@@ -184,7 +185,7 @@ impl<F: FnMut() -> u64> CalibrationBench<'_, F> {
                 break;
             }
         }
-        Seconds((best as f64 / 1e9 - alone.0).max(0.0) / BEHIND as f64)
+        (Seconds((best as f64 / 1e9 - alone.0).max(0.0) / BEHIND as f64), ratio)
     }
 
     /// Compresses and expands the blocks of a round, those of one of [`SIZES`].
