@@ -8,6 +8,9 @@ pub(super) const BLOCK: usize = 256;
 const SLOTS_AT: usize = 4;
 const SUM_AT: usize = BLOCK - 4;
 
+/// The numbers of the blocks with names.
+const KINDS: [(u64, SavedKind); 3] = [(1, SavedKind::Peer), (2, SavedKind::Rule), (3, SavedKind::Control)];
+
 /// A block, and whether it is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block {
@@ -81,13 +84,9 @@ impl Block {
 
     /// Makes it the first of a series.
     pub(super) fn put_name(&mut self, SavedName { kind, name }: &SavedName) {
-        let kind = match kind {
-            SavedKind::Peer => 1,
-            SavedKind::Rule => 2,
-            SavedKind::Control => 3,
-        };
+        let Some((number, _)) = KINDS.into_iter().find(|(_, it)| it == kind) else { return };
         let len = name.len().min(NAME_MAX);
-        if let Some(room) = self.slot::<{ NAME_MAX + 1 }>(kind, 0) {
+        if let Some(room) = self.slot::<{ NAME_MAX + 1 }>(number, 0) {
             room[0] = len as u8;
             room[1..=len].copy_from_slice(&name.as_bytes()[..len]);
         }
@@ -96,8 +95,7 @@ impl Block {
     /// What the first of a series says.
     pub(super) fn name(&self) -> Option<SavedName> {
         let number = self.number()?;
-        let kinds = [(1, SavedKind::Peer), (2, SavedKind::Rule), (3, SavedKind::Control)];
-        let kind = kinds.into_iter().find(|(it, _)| *it == number)?.1;
+        let kind = KINDS.into_iter().find(|(it, _)| *it == number)?.1;
         let stored = self.get::<{ NAME_MAX + 1 }>(number, 0)?;
         let (len, name) = stored.split_first()?;
         let name = core::str::from_utf8(name.get(..usize::from(*len))?).ok()?;
