@@ -59,7 +59,7 @@ impl AsFd for Polling {
     }
 }
 
-/// Until nobody takes the answers.
+/// Until the other end is dropped.
 fn ask(interface: &str, every: Duration, begin: Instant, answers: &SyncSender<Answer>, mut wake: PipeWriter) {
     loop {
         thread::sleep(every);

@@ -187,10 +187,11 @@ fn clock(now: SystemTime) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn decision() -> DecisionReport {
+    /// A flow to `site-b`, compressed, with every figure.
+    pub(crate) fn decision() -> DecisionReport {
         let stages = StagesReport {
             compress_us: 1_500.0,
             encrypt_us: 10.0,
