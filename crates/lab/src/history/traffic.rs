@@ -40,20 +40,18 @@ const BETWEEN_POLLS: Duration = Duration::from_secs(1);
 pub(super) fn all(effort: Effort) -> [HistoryTraffic; 5] {
     let (keys, polls, bytes) =
         if effort == Effort::Quick { (100, 60, 300_000) } else { (1_000, 600, 900_000) };
-    let file = |name: &str| {
-        let files = sample::generate(sample::DEFAULT_SEED);
-        let file = files.into_iter().find(|file| file.name == name).map(|file| file.bytes.to_vec());
-        file.unwrap_or_default()
-    };
-    let (mut text, mut archive) = (file("syslog.log"), file("archive.bin"));
-    text.truncate(bytes);
-    archive.truncate(bytes);
+    let files = sample::generate(sample::DEFAULT_SEED);
+    let file =
+        |name: &str| files.iter().find(|file| file.name == name).map_or(&[][..], |file| &file.bytes[..]);
+    let (text, archive) = (file("syslog.log"), file("archive.bin"));
+    let earlier = text.rchunks(EARLIER).next().unwrap_or_default();
+    let [text, archive] = [text, archive].map(|content| &content[..bytes.min(content.len())]);
     [
         keystrokes(keys),
         polled(polls),
-        transfers("text", &text, 1),
-        transfers("the same text twice", &text, 2),
-        transfers("an archive twice", &archive, 2),
+        transfers("text", (earlier, text), 1),
+        transfers("the same text twice", (earlier, text), 2),
+        transfers("an archive twice", (earlier, archive), 2),
     ]
 }
 
@@ -120,12 +118,9 @@ fn polled(polls: u16) -> HistoryTraffic {
 
 /// The same content so many times, each over a connection of its own, one after another. What comes before is another transfer, of one
 /// kilobyte: tunnels are there for long, and their caches were compared long ago.
-fn transfers(name: &'static str, content: &[u8], times: u16) -> HistoryTraffic {
-    let first = sample::generate(sample::DEFAULT_SEED).into_iter().next().map(|file| file.bytes.to_vec());
-    let first = first.unwrap_or_default();
-    let before = first.rchunks(EARLIER).next().unwrap_or_default();
+fn transfers(name: &'static str, (earlier, content): (&[u8], &[u8]), times: u16) -> HistoryTraffic {
     let mut packets = Vec::new();
-    for (number, content) in (0..).zip(core::iter::once(before).chain((0..times).map(|_| content))) {
+    for (number, content) in (0..).zip(core::iter::once(earlier).chain((0..times).map(|_| content))) {
         let mut connection = Conversation::new(51_000 + number, 80);
         let at = Time::from_millis(1_000 * (u64::from(number) + 1));
         packets.extend(content.chunks(SEGMENT).map(|segment| connection.segment(0, at, segment)));
