@@ -68,6 +68,9 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     for warning in config.warnings(&flags.file) {
         println!("WARNING: {warning}");
     }
+    for loss in config.quiet_losses() {
+        println!("quiet: {loss}");
+    }
     print!("{}", user(&config)?);
     print!("{}", host(&config, &forecast(&config)));
     if config.peers.is_empty() {

@@ -9,9 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::tz::TimeZone;
 use strait_keying::PrivateKey;
+use strait_scheduler::calendar::day;
 use strait_terminal::output::print;
 use strait_transfer::outbox::spool::SpoolFolder;
-use strait_transfer::outbox::window::day;
 use strait_transfer::outbox::{
     FolderDisk, ListedTransfer, OrderPlace, Outbox, OutboxError, ProgressFile, RandomBytes, TransferProgress,
 };

@@ -174,6 +174,8 @@ pub struct Counters {
     pub codecs: [CodecCounters; Codec::ALL.len()],
     /// Control datagrams sent and received, in wire bytes.
     pub control_wire: Counter,
+    /// How many they were.
+    pub control_datagrams: Counter,
 }
 
 impl Counters {

@@ -39,6 +39,8 @@ reasons! {
     QueueFull = "queue-overflow",
     /// From the host: dropped by CoDel (RFC 8289).
     QueueDelay = "queue-aqm",
+    /// From the host: the cap on bytes, or the daily window for bulk traffic, does not let its class leave now.
+    Metered = "metered",
     /// From the host: larger than the path MTU; the sender gets ICMP "too big".
     TooBig = "too-big",
     /// All sequence numbers of the association are used.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_compress::EndpointCosts;
+use strait_scheduler::metering::Admission;
 use strait_scheduler::{Pace, Rate};
 use strait_wire::condition::Condition;
 use strait_wire::history::{CacheDigests, CacheQuestion, Receipt, Receipts};
@@ -49,6 +50,11 @@ pub enum SenderOrder {
     Link(Option<Rate>, u16),
     /// How packets wait: window, hold time and queue limits.
     Queueing(Queueing),
+    /// What may leave towards the peer from now on, or towards all peers. The stricter of both counts.
+    Admit(Option<PeerId>, Admission),
+    /// Whether nothing leaves unasked from now on: no report, receipt or question alone, and no probe. What rides on datagrams that
+    /// leave anyway does.
+    Quiet(bool),
     /// The costs of this end and the peer's, per byte and per datagram.
     Ends(PeerId, Box<EndpointCosts>),
     /// Report what is decided, and why, with [`crate::Notice::Explained`].

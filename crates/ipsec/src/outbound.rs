@@ -58,6 +58,7 @@ use std::sync::Arc;
 use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::calibrate::Calibration;
 use strait_compress::{Chooser, RuleId, Unit};
+use strait_scheduler::Tin;
 use strait_wire::vnet;
 
 use crate::offload::SuperPacket;
@@ -317,7 +318,8 @@ impl Outbound {
         });
         let answers = self.stages.transmitter.departure.answers_at();
         let room = at.chain(answers).min().map(|at| Deadline { at, why: "the link has room" });
-        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.return_due());
+        let quiet = self.stages.transmitter.departure.own_link().quiet;
+        let reports = self.scheduler.reports().filter_map(|peer| self.links.get(peer)?.return_due(quiet));
         let reports = reports.min().map(|at| Deadline { at, why: "a delivery report or receipts" });
         Deadline::earliest(Deadline::earliest(room, reports), self.unknown.deadline())
     }
@@ -325,12 +327,13 @@ impl Outbound {
     /// Sends the delivery reports and the receipts that are due.
     fn send_reports(&mut self, now: Time, outlet: &mut impl Outlet) {
         let listed = self.scheduler.reports().len();
+        let quiet = self.stages.transmitter.departure.own_link().quiet;
         for _ in 0..listed {
             let Some(link) = self.scheduler.next_report().and_then(|peer| self.links.get_mut(&peer)) else {
                 continue;
             };
             link.reporting.listed = false;
-            if link.return_due().is_some_and(|due| due <= now) {
+            if link.return_due(quiet).is_some_and(|due| due <= now) {
                 link.refresh(now);
                 let tx = &mut self.stages.context(link, now, &mut *outlet);
                 self.stages.transmitter.report_due(tx);
@@ -369,6 +372,9 @@ impl TxStages {
         offload: &vnet::Header,
     ) -> Result<(), Lost> {
         let lost = |reason| Lost { reason, packets: packet.count() as u64 };
+        if !tx.admits(Tin::of_dscp(packet.ip().tos().dscp())) {
+            return Err(lost(Reason::Metered));
+        }
         refuse_too_big(tx.link, packet, tx.now, tx.outlet).map_err(lost)?;
         let room = tx.link.association.payload_room();
         tx.link.association.path.watch(packet, room, tx.now);

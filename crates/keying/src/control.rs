@@ -254,6 +254,11 @@ impl Control {
         self.sessionless.as_ref().map(|peers| peers.counts())
     }
 
+    /// Whether peers are asked nothing and told nothing unasked from now on: silence is no reason for a probe or a handshake.
+    pub const fn be_quiet(&mut self, quiet: bool) {
+        self.sessions.context.node.quiet = quiet;
+    }
+
     /// Another link: peers are paced by its rate out from now on, and told its rate in.
     pub fn set_link(&mut self, up: LinkRate, down: LinkRate, now: Time) {
         self.sessions.set_link(up, down);
@@ -451,8 +456,10 @@ impl Control {
                 peer.check_limits(now, context);
             });
             self.with_peer(id, now, |peer, context| {
-                peer.check_silence(now, context);
-                peer.check_unanswered(now, context);
+                if !context.node.quiet {
+                    peer.check_silence(now, context);
+                    peer.check_unanswered(now, context);
+                }
                 peer.report(context);
             });
             self.sessions.note_endpoint(id, now);

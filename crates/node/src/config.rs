@@ -16,6 +16,7 @@ mod kerberos;
 mod key_file;
 mod login;
 mod manual;
+mod metering;
 mod outside;
 mod own;
 mod peer;
@@ -55,6 +56,7 @@ pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
     ManualProtection, Spis,
 };
+pub use metering::{BadPercent, MeteredSection};
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
 pub use problem::Problem;
@@ -97,6 +99,8 @@ pub struct Config {
     pub broker: Option<BrokerSection>,
     /// The directory that tells of peers which are not in the file, if there is one.
     pub directory: Option<DirectorySection>,
+    /// What is lost because the link is quiet, as people read it.
+    quiet_losses: Vec<String>,
     /// Of the file itself.
     access: Access,
 }
@@ -167,7 +171,7 @@ pub enum RouteTable {
 }
 
 /// `[link]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LinkSection {
     /// How fast this node may send, in wire bits.
     pub up: LinkRate,
@@ -177,6 +181,8 @@ pub struct LinkSection {
     pub overhead: u16,
     /// How packets wait for it.
     pub queueing: Queueing,
+    /// What its bytes cost.
+    pub metered: MeteredSection,
 }
 
 /// `[session]`: how long keys are used.
@@ -288,6 +294,12 @@ impl Config {
             )
         });
         [keys, open, writable].into_iter().flatten().chain(caches).collect()
+    }
+
+    /// What `quiet` costs, a sentence each; nothing where the link is not quiet.
+    #[must_use]
+    pub fn quiet_losses(&self) -> &[String] {
+        &self.quiet_losses
     }
 
     /// The trust domains that have a byte cache, and how many bytes it holds.

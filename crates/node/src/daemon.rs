@@ -12,6 +12,7 @@
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! directory peers by certificates of an authority                                daemon/directory.rs
+//! metering  what may leave of a metered link, and what is told of its caps
 //! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
 //! sessionless peers with keys that need no session                            daemon/sessionless.rs
 //! daily       daily keys of this node                                        daemon/daily.rs
@@ -29,6 +30,7 @@ mod key_log;
 mod log_budget;
 mod manual;
 mod marks;
+mod metering;
 mod names;
 mod path_keeper;
 mod ready;
@@ -81,6 +83,7 @@ use host_watch::HostWatch;
 use key_log::KeyLog;
 use log_budget::LogBudget;
 use manual::ManualPeers;
+use metering::MeterBoard;
 use names::{NameQueries, Resolved};
 use path_keeper::PathKeeper;
 use ready::Supervisor;
@@ -145,8 +148,10 @@ struct Daemon {
     directory: Option<DirectoryPeers>,
     /// Stores byte caches, if there is a folder for them.
     caches: Option<CacheKeeper>,
-    /// Keeps what is saved, where there is a file for it.
-    saved: Option<SavedKeeper>,
+    /// Keeps what is saved, and looks at the meters.
+    saved: SavedKeeper,
+    /// What the meters said.
+    meters_read: MeterBoard,
 }
 
 /// The two packet threads, and the channels to and from them.
@@ -334,6 +339,7 @@ impl Daemon {
                 }
                 () = self.streams.ready() => {}
                 () = told(self.directory.as_mut()) => self.hear_directory(),
+                readings = self.meters_read.next() => self.metered(readings),
                 event = self.sessionless.next() => self.mark_event(event),
                 written = DailySecrets::written(self.daily.as_mut()) => self.daily_written(written),
                 due = timer.until(deadline) => match due {
@@ -369,6 +375,7 @@ impl Daemon {
         self.act();
         self.look_outside();
         self.act();
+        self.order_out(outbound::Order::Quiet(self.config.link.metered.quiet));
         self.announce_policies();
         self.follow_saved();
         self.begin_look_ups();

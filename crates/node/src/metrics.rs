@@ -5,7 +5,7 @@ mod server;
 use std::fmt::Write;
 
 use crate::report::{
-    AttackerReport, CacheReport, CodecReport, DaemonReport, NodeReport, PeerReport, RuleReport,
+    AttackerReport, CacheReport, CodecReport, DaemonReport, MeteredReport, NodeReport, PeerReport, RuleReport,
 };
 pub use server::{Metrics, MetricsError, MetricsSource};
 
@@ -26,6 +26,7 @@ pub fn text(report: &DaemonReport) -> String {
         carriers(report),
         histories(report),
         queues(report),
+        metered(report),
         rules(report),
         codecs(report),
         sessionless(report),
@@ -121,6 +122,56 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
             one(node.warnings.len() as u64),
         ),
         ("thread_cpu_seconds_total", "counter", "CPU time used, by thread.", threads.collect()),
+    ]
+}
+
+/// Caps of the link, whose label `peer` is empty, and of peers.
+fn metered(report: &DaemonReport) -> Vec<MetricFamily> {
+    if report.metered.is_empty() {
+        return Vec::new();
+    }
+    let of = |value: &dyn Fn(&MeteredReport) -> Option<f64>| -> Vec<(Labels, f64)> {
+        let one = |metered: &MeteredReport| {
+            Some((vec![("peer", metered.peer.clone().unwrap_or_default())], value(metered)?))
+        };
+        report.metered.iter().filter_map(one).collect()
+    };
+    let admission = |metered: &MeteredReport| match metered.admission.as_str() {
+        "all" => 0.0,
+        "without-bulk" => 1.0,
+        _ => 2.0,
+    };
+    vec![
+        (
+            "cap_bytes",
+            "gauge",
+            "Wire bytes of both directions that may cross in a period.",
+            of(&|metered| metered.cap_bytes.map(number)),
+        ),
+        (
+            "cap_used_bytes",
+            "gauge",
+            "Wire bytes of both directions that crossed in this period.",
+            of(&|metered| metered.used_bytes.map(number)),
+        ),
+        (
+            "cap_forecast_bytes",
+            "gauge",
+            "Wire bytes that will have crossed at the end of the period, if it goes on as in the last days.",
+            of(&|metered| metered.forecast_bytes.map(number)),
+        ),
+        (
+            "cap_period_end_seconds",
+            "gauge",
+            "When the period of the cap ends, in seconds since 1970.",
+            of(&|metered| metered.period_end.and_then(|at| u64::try_from(at).ok()).map(number)),
+        ),
+        (
+            "cap_restriction",
+            "gauge",
+            "What may leave: 0 everything, 1 all but bulk traffic, 2 interactive traffic only.",
+            of(&|metered| Some(admission(metered))),
+        ),
     ]
 }
 

@@ -36,6 +36,9 @@ pub struct DaemonReport {
     pub directory: Option<DirectoryReport>,
     /// Its compression rules, in the order of the file.
     pub rules: Vec<RuleReport>,
+    /// How the caps stand, and the daily window of bulk traffic: the link's first, then peers'. None where nothing is metered.
+    #[serde(default)]
+    pub metered: Vec<MeteredReport>,
     /// Compression decisions on the traffic of the last seconds, the busiest class first; none when the sender did not answer
     /// in time.
     pub decisions: Option<Vec<DecisionReport>>,
@@ -52,6 +55,33 @@ pub struct DaemonReport {
     pub threads: Vec<ThreadReport>,
     /// Speed of each cipher suite on this machine.
     pub suites: Vec<SuiteReport>,
+}
+
+/// How a cap stands, of the link or of a peer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeteredReport {
+    /// The peer; none for the link.
+    pub peer: Option<String>,
+    /// Wire bytes of both directions that may cross in a period; none without a cap.
+    pub cap_bytes: Option<u64>,
+    /// How often that begins anew: `day`, `week` or `month`.
+    pub every: Option<String>,
+    /// Wire bytes that crossed in this period.
+    pub used_bytes: Option<u64>,
+    /// Wire bytes that will have crossed at its end, if it goes on as in the last days; none before an hour is known.
+    pub forecast_bytes: Option<u64>,
+    /// When this period began, in seconds since 1970.
+    pub period_start: Option<i64>,
+    /// When it ends.
+    pub period_end: Option<i64>,
+    /// The last step that was reached: `warn`, `bulk-in-window`, `stop-bulk` or `interactive-only`.
+    pub step: Option<String>,
+    /// What may leave: `all`, `without-bulk` or `interactive-only`.
+    pub admission: String,
+    /// The daily window of bulk traffic, if there is one.
+    pub bulk_between: Option<String>,
+    /// When what may leave changes by the clock, in seconds since 1970.
+    pub changes_at: Option<i64>,
 }
 
 /// The node itself.

@@ -1,12 +1,14 @@
 //! When a datagram may leave: rates and how they are estimated, a pacer for the link, the fair queue that stands before it,
-//! which packets leave as one aggregate, and which engine does what is to be done.
+//! which packets leave as one aggregate, which engine does what is to be done, and what may leave at all where bytes are counted.
 //!
 //! This crate decides and never runs anything: the node and the simulator ask it at a given time.
 
 mod budget;
+pub mod calendar;
 mod dispatch;
 mod estimate;
 mod link_rate;
+pub mod metering;
 mod pacer;
 mod queue;
 mod rate;

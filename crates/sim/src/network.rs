@@ -12,6 +12,7 @@ use strait_ipsec::inbound::Batch;
 use strait_ipsec::{LossPattern, PeerCaches, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_scheduler::Rate;
+use strait_scheduler::metering::Admission;
 use strait_stream::StreamPriority;
 use strait_wire::{Tos, vnet};
 
@@ -259,6 +260,12 @@ impl SimNetwork {
     pub fn remember_path(&mut self, node: NodeId, peer: NodeId, rate: Option<Rate>, losses: LossPattern) {
         let now = self.now;
         self.with(node, |node| node.remember_path(peer, (rate, losses), now));
+    }
+
+    /// What may leave from `node`, to one peer or to all.
+    pub fn admit(&mut self, node: NodeId, peer: Option<NodeId>, admission: Admission) {
+        let now = self.now;
+        self.with(node, |node| node.admit(peer.map(NodeId::peer), admission, now));
     }
 
     /// The host behind `node` sends a packet.

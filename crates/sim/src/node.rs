@@ -21,6 +21,7 @@ use strait_keying::{
     SessionlessSettings, SessionlessTerms, SetupError, WallClock,
 };
 use strait_scheduler::Rate;
+use strait_scheduler::metering::Admission;
 use strait_stream::{StreamPriority, StreamSettings};
 use strait_wire::{Ecn, Tos, ip, vnet};
 
@@ -126,6 +127,8 @@ impl SimNode {
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
         outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
         outbound.handle(outbound::Order::Queueing(settings.queueing), now, &mut world);
+        outbound.handle(outbound::Order::Quiet(settings.quiet), now, &mut world);
+        control.be_quiet(settings.quiet);
         let mut policies = Policies::exit();
         settings.behind.iter().for_each(|host| policies.name_network((*host).into()));
         Ok(SimNode {
@@ -320,6 +323,12 @@ impl SimNode {
         self.control.add_sessionless(config, terms, now);
         self.settle(now);
         self.set_policies(policies, now);
+    }
+
+    /// What may leave to all peers, or to one.
+    pub(crate) fn admit(&mut self, peer: Option<PeerId>, admission: Admission, now: Time) {
+        self.world.now = now;
+        self.outbound.handle(outbound::Order::Admit(peer, admission), now, &mut self.world);
     }
 
     pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {

@@ -114,6 +114,8 @@ pub struct NodeSettings {
     pub udp_offload: UdpOffload,
     /// Threads of its receiver beside the one that carries datagrams.
     pub receive_workers: usize,
+    /// Whether it sends nothing unasked.
+    pub quiet: bool,
 }
 
 impl NodeSettings {
@@ -136,6 +138,7 @@ impl NodeSettings {
             behind: Vec::new(),
             udp_offload: UdpOffload::Unsupported,
             receive_workers: 0,
+            quiet: false,
         }
     }
 

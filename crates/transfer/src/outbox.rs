@@ -23,7 +23,6 @@ pub mod received;
 mod record;
 pub mod spool;
 pub(crate) mod vault;
-pub mod window;
 
 use std::collections::BTreeMap;
 use std::io;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches, ValueEnum, ValueHint};
 use strait_node::config::{duration, size};
 use strait_scheduler::Rate;
-use strait_transfer::outbox::window::DailyWindow;
+use strait_scheduler::calendar::DailyWindow;
 
 /// Flags of `send`.
 #[derive(Debug, Args)]

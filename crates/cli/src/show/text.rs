@@ -5,6 +5,7 @@ mod directory;
 pub(crate) mod history;
 pub(crate) mod leak;
 pub(crate) mod manual;
+mod metered;
 mod path;
 pub(crate) mod queue;
 pub(crate) mod repair;
@@ -36,6 +37,7 @@ pub(crate) fn render(report: &DaemonReport) -> String {
         report.sessionless.as_ref().map_or_else(nothing, table)
     };
     for (title, table) in [
+        (metered::TITLE, metered::table(&report.metered)),
         ("compression rules", rules(report)),
         (leak::TITLE, leak::table(&report.rules)),
         ("codecs", codecs(report)),

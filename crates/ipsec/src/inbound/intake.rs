@@ -138,6 +138,7 @@ impl Intake {
             demux::DatagramKind::Sessionless => self.headed(datagram, inlet),
             demux::DatagramKind::Quic => {
                 self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
+                self.counters.control_datagrams.add(1);
                 match self.control.admit(Source::of(datagram.from.ip()), bytes, datagram.now)? {
                     SourceKind::Known => inlet.control(datagram.from, datagram.tos, bytes),
                     SourceKind::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),

@@ -1,7 +1,7 @@
 //! What every stage of the sender knows: the link, the time, where output goes; and how a packet gets lost.
 
 use strait_clock::Time;
-use strait_scheduler::Rate;
+use strait_scheduler::{Rate, Tin};
 use strait_wire::{Ecn, Tos};
 
 use super::job::CompressJob;
@@ -67,6 +67,13 @@ pub(super) struct TxContext<'a, O> {
     pub(super) outlet: &'a mut O,
     /// Whether what is made now is promoted before datagrams that are sealed already.
     pub(super) promoted: bool,
+}
+
+impl<O> TxContext<'_, O> {
+    /// Whether what of this class comes now may leave.
+    pub(super) fn admits(&self, tin: Tin) -> bool {
+        self.own.admission.max(self.link.admission).admits(tin)
+    }
 }
 
 /// Inner packets that go no further, and why.

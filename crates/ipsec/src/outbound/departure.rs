@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
+use strait_scheduler::metering::Admission;
 use strait_scheduler::{Pacer, Rate};
 
 use super::backlog::ReadyNote;
@@ -34,6 +35,10 @@ pub(super) struct Departure {
     up: Option<Pacer>,
     /// Bytes that the link layer adds to each datagram.
     overhead: usize,
+    /// What may leave to any peer.
+    admission: Admission,
+    /// Whether nothing leaves unasked.
+    quiet: bool,
     answers: WaitingAnswers,
     counters: Arc<Counters>,
 }
@@ -49,8 +54,16 @@ struct WaitingAnswers {
 impl Departure {
     pub(super) fn new(up: Option<Rate>, overhead: u16, counters: Arc<Counters>, now: Time) -> Departure {
         let up = up.map(|rate| Pacer::new(rate, now));
-        let (train, answers) = (TrainBuffer::new(), WaitingAnswers::default());
-        Departure { train, train_of: None, up, overhead: overhead.into(), answers, counters }
+        Departure {
+            train: TrainBuffer::new(),
+            train_of: None,
+            up,
+            overhead: overhead.into(),
+            admission: Admission::All,
+            quiet: false,
+            answers: WaitingAnswers::default(),
+            counters,
+        }
     }
 
     /// Another link of the node's own from now on; what was sent on the old one stays paid for.
@@ -63,7 +76,18 @@ impl Departure {
     }
 
     pub(super) fn own_link(&self) -> OwnLink {
-        OwnLink { rate: self.up.as_ref().map(Pacer::rate), overhead: self.overhead }
+        let rate = self.up.as_ref().map(Pacer::rate);
+        OwnLink { rate, overhead: self.overhead, admission: self.admission, quiet: self.quiet }
+    }
+
+    /// What may leave to any peer from now on.
+    pub(super) const fn admit(&mut self, admission: Admission) {
+        self.admission = admission;
+    }
+
+    /// Whether nothing leaves unasked from now on.
+    pub(super) const fn be_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
     }
 
     /// Makes the train `peer`'s.
@@ -163,6 +187,7 @@ impl Departure {
         let train = Train { via: Via::Udp, to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);
+        self.counters.control_datagrams.add(1);
         if let Some(up) = &mut self.up {
             let most = AHEAD.max(up.rate().time_for(HANDSHAKE));
             up.charge_ahead(wire, most, now);

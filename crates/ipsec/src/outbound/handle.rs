@@ -43,6 +43,9 @@ impl Outbound {
             Order::NewPath(peer, rate, losses) => self.pace(peer, outlet, |_, link| {
                 link.pacing.new_path((rate, losses), &link.spec.counters.path, now);
             }),
+            Order::Admit(Some(peer), admission) => self.change(peer, |_, link| link.admission = admission),
+            Order::Admit(None, admission) => self.stages.transmitter.departure.admit(admission),
+            Order::Quiet(quiet) => self.stages.transmitter.departure.be_quiet(quiet),
             Order::Ends(peer, ends) => self.change(peer, |_, link| link.ends = *ends),
             Order::Keepalive(peer) => self.send_to(peer, now, outlet, Transmitter::send_keepalive),
             Order::Alive(peer) => self.send_to(peer, now, outlet, Transmitter::send_empty),

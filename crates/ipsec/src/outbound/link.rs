@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use strait_clock::Time;
 use strait_compress::{EndpointCosts, PathCost};
 use strait_scheduler::Budget;
+use strait_scheduler::metering::Admission;
 use strait_wire::{Esn, esp};
 
 use super::association::Association;
@@ -55,6 +56,8 @@ pub(crate) struct Link {
     pub(crate) repair: Option<Box<OutboundRepair>>,
     /// What the peer keeps of packets that left alone; nothing where that was not agreed.
     pub(super) history: Option<Box<LinkHistory>>,
+    /// What may leave towards it.
+    pub(super) admission: Admission,
 }
 
 impl Link {
@@ -71,6 +74,7 @@ impl Link {
             answers: inner_mtu::answers(),
             repair: None,
             history: None,
+            admission: Admission::All,
         }
     }
 

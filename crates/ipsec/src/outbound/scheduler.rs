@@ -49,7 +49,7 @@ impl LinkScheduler {
 
     /// Puts the link among them, if it has one.
     pub(super) fn list_report(&mut self, link: &mut Link) {
-        if !link.reporting.listed && link.return_due().is_some() {
+        if !link.reporting.listed && link.return_due(false).is_some() {
             link.reporting.listed = true;
             self.reports.push_back(link.spec.id);
         }

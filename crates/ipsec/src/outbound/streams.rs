@@ -1,7 +1,7 @@
 //! Datagrams of streams: QUIC has sealed them already, so that they only wait for their turn and for the link.
 
 use strait_clock::Time;
-use strait_scheduler::Queued;
+use strait_scheduler::{Queued, Tin};
 use strait_wire::Tos;
 
 use super::context::{CONTROL_TOS, Lost, Outlet, TxContext};
@@ -20,6 +20,13 @@ impl Outbound {
         let Some(link) = self.links.get_mut(&train.peer) else { return self.counters.refuse(Reason::NoPeer) };
         link.refresh(now);
         let tx = &mut self.stages.context(link, now, outlet);
+        // What is urgent, logins among it, waits among ordinary packets: it is what people wait for.
+        if train.tin == Tin::Bulk && !tx.admits(Tin::Bulk) {
+            let datagrams = train.bytes.len().div_ceil(train.segment.max(1));
+            self.counters.drops.count(Reason::Metered, datagrams as u64);
+            tx.link.spec.counters.stream.note_left(train.bytes.len());
+            return tx.outlet.stream_left();
+        }
         if tx.link.must_wait() {
             self.stages.enqueue_stream(tx, train);
             self.scheduler.list(tx.link);

@@ -29,6 +29,8 @@ pub(crate) struct LocalNode {
     /// How many times longer than peers were told this node's work takes, in 256ths.
     pub(crate) load: u16,
     pub(crate) lifetime: Lifetime,
+    /// Whether it sends nothing unasked.
+    pub(crate) quiet: bool,
     export: KeyExport,
 }
 
@@ -86,6 +88,7 @@ impl ControlContext {
                 capabilities: settings.capabilities,
                 up: settings.up,
                 load: Condition::USUAL,
+                quiet: false,
                 lifetime: settings.lifetime,
                 export: settings.export,
             },

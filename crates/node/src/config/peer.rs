@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_keying::{CarrierMode, PublicKey, RepairMode, Start};
+use strait_scheduler::metering::Cap;
 
 use super::beside::Beside;
 use super::checks::FoundPeer;
@@ -14,7 +15,7 @@ use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
 use super::sessionless::{self, SessionlessSection};
-use super::{kerberos, value};
+use super::{kerberos, metering, value};
 use crate::services::UNLISTED;
 
 pub(super) const KEYS: &[&str] = &[
@@ -35,6 +36,7 @@ pub(super) const KEYS: &[&str] = &[
     "kerberos",
     "broker",
     "via",
+    "cap",
     "manual",
 ];
 
@@ -69,6 +71,8 @@ pub struct PeerSection {
     pub via: Option<String>,
     /// What keys that need no session are like, if it has those.
     pub sessionless: Option<Box<SessionlessSection>>,
+    /// Wire bytes that may cross to and from it in a period, if that is bounded.
+    pub cap: Option<Cap>,
     /// When its session begins.
     pub start: Start,
     /// Where in the file it is described.
@@ -170,6 +174,7 @@ struct Common {
     kerberos: Option<String>,
     broker: bool,
     via: Option<Placed<String>>,
+    cap: Option<Cap>,
 }
 
 /// A peer, of a node with a tunnel or without.
@@ -184,6 +189,7 @@ pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> 
         kerberos: section.parsed("kerberos", SERVICE, kerberos::service_of_host).map(|service| service.value),
         broker: section.boolean("broker").unwrap_or(false),
         via: section.parsed("via", "the name of a broker in quotes", |name| words("via", name)),
+        cap: metering::cap_of_peer(section),
     };
     match section.value("manual") {
         Some(_) => manual(section, common, beside),
@@ -293,6 +299,7 @@ impl Common {
             broker: self.broker,
             via: self.via.as_ref().map(|via| via.value.clone()),
             sessionless: None,
+            cap: self.cap,
             start: Start::Eager,
             line: section.line(),
         }

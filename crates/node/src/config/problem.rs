@@ -8,10 +8,13 @@ use strait_compress::BadAllowed;
 use strait_crypto::UnknownSuite;
 use strait_keying::sessionless::CardError;
 use strait_keying::{ParseKeyError, PublicKey};
+use strait_scheduler::calendar::ParseWindowError;
+use strait_scheduler::metering::ParseCapError;
 use strait_scheduler::{ParseRateError, ParseShareError};
 
 use super::KeyFileError;
 use super::manual::ManualProblem;
+use super::metering::BadPercent;
 use super::value::{BadDuration, BadEndpoint, BadPorts, BadSize};
 
 /// One thing wrong with a configuration.
@@ -52,6 +55,23 @@ pub enum Problem {
         /// How it looks.
         example: &'static str,
     },
+    /// A cap that is none.
+    #[error(transparent)]
+    Cap(ParseCapError),
+    /// A daily window that is none.
+    #[error(transparent)]
+    DailyWindow(ParseWindowError),
+    /// A part of a cap that is none.
+    #[error(transparent)]
+    Percent(#[from] BadPercent),
+    /// A window that is named and not there.
+    #[error("`cap_bulk_window` needs a window, for example bulk_between = \"01:00-06:00\"")]
+    WindowMissing,
+    /// A command without a name.
+    #[error(
+        "a command or an argument of it is empty; write for example [\"/usr/local/bin/notify\", \"link\"]"
+    )]
+    EmptyCommand,
     /// A value of the wrong type.
     #[error("`{key}` must be {wanted}, not {found}")]
     Type {

@@ -19,7 +19,7 @@ use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
-use super::{broker, compress, directory, folder, kerberos, login, outside, peer, value};
+use super::{broker, compress, directory, folder, kerberos, login, metering, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
 
@@ -53,7 +53,27 @@ const NODE: &[&str] = &[
     "danger_open_metrics",
     "danger_export_keys",
 ];
-const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm", "acks"];
+const LINK: &[&str] = &[
+    "up",
+    "down",
+    "overhead",
+    "window",
+    "hold",
+    "interactive",
+    "bulk",
+    "aqm",
+    "acks",
+    "cap",
+    "cap_reset_day",
+    "cap_overhead",
+    "cap_warn",
+    "cap_bulk_window",
+    "cap_stop_bulk",
+    "cap_interactive_only",
+    "bulk_between",
+    "on_cap",
+    "quiet",
+];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.
@@ -96,12 +116,12 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     if node.is_none() && root.value("node").is_none() {
         findings.note(0..0, Problem::Missing { key: "[node]", section: "the file", example: "[node]" });
     }
-    let link = root.one("link", "[link]", LINK).map(|section| link_section(&section));
+    let mut link = root.one("link", "[link]", LINK).map(|section| link_section(&section)).unwrap_or_default();
     let session = root.one("session", "[session]", SESSION).map(|section| session_section(&section));
     let peers = root.many("peer", "[[peer]]", peer::KEYS);
     let holder = root.one("broker", "[broker]", broker::KEYS);
     let tunnel = node.as_ref().and_then(|node| node.boolean("tunnel")).unwrap_or(holder.is_none());
-    let peers: Vec<FoundPeer> = peers.iter().map(|section| peer::read(section, beside, tunnel)).collect();
+    let mut peers: Vec<FoundPeer> = peers.iter().map(|section| peer::read(section, beside, tunnel)).collect();
     checks::peers(findings, &peers);
     let rules = root.many("compress", "[[compress]]", compress::KEYS);
     let (rules, domains) = compress::rules(&rules);
@@ -125,9 +145,11 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     });
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
+    let quiet_losses = if link.metered.quiet { metering::hush(&mut link, &mut peers) } else { Vec::new() };
     Some(Config {
         node,
-        link: link.unwrap_or_default(),
+        link,
+        quiet_losses,
         session: session.unwrap_or_default(),
         peers: peers.into_iter().filter_map(FoundPeer::into_peer).collect(),
         rules,
@@ -292,6 +314,7 @@ fn link_section(section: &Section<'_>) -> LinkSection {
         down: rate("down"),
         overhead: section.short("overhead", 0..=MOST_OVERHEAD).unwrap_or(0),
         queueing: queueing(section),
+        metered: metering::metered(section),
     }
 }
 

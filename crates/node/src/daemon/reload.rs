@@ -72,16 +72,19 @@ impl Daemon {
         self.act();
         self.announce_policies();
         self.follow_saved();
+        self.forget_meters();
         self.reroute(true).map_err(ReloadError::Routes)?;
         Ok(changes)
     }
 
     /// The link's rates, which peers are paced by, and how packets wait for it.
     fn change_link(&mut self) {
-        let link = self.config.link;
+        let link = self.config.link.clone();
         self.order_out(outbound::Order::Link(link.up.given(), link.overhead));
         self.order_out(outbound::Order::Queueing(link.queueing));
         self.control.set_link(link.up, link.down, self.clock.now());
+        self.order_out(outbound::Order::Quiet(link.metered.quiet));
+        self.control.be_quiet(link.metered.quiet);
         self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
     }
 

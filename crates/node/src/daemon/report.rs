@@ -38,6 +38,7 @@ impl Daemon {
                 .as_ref()
                 .map(|directory| DirectoryReport { daily_keys: self.daily_report(), ..directory.report() }),
             rules: self.rule_reports(),
+            metered: self.metered_report(),
             decisions: said.map(|said| {
                 said.decisions.iter().map(|decision| self.decision_report(decision, now)).collect()
             }),

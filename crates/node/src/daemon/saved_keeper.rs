@@ -1,4 +1,5 @@
-//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute.
+//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute. Where a link is
+//! metered it looks once a second, and reads the meters from the same figures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,9 +7,11 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use strait_ipsec::{Counters, PeerCounters, RuleSet};
 
 use super::Daemon;
+use super::metering::{MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
@@ -18,6 +21,9 @@ use crate::saved::{SavedAmounts, SavedFile, SavedKind, SavedMinute, SavedName};
 const EVERY: u64 = 60;
 /// What the shares of lost datagrams are parts of.
 const WHOLE: f64 = 65_535.0;
+
+/// Seconds between two looks at meters: so much goes beyond a cap at most.
+const METERED_EVERY: u64 = 1;
 
 /// What is counted for a series.
 #[derive(Clone, Debug)]
@@ -33,12 +39,22 @@ pub(super) struct SavedSource {
     name: SavedName,
     counted: Counted,
     before: SavedMinute,
+    /// Bytes that the provider counts for each datagram beyond its IP packet, and datagrams sent and received at the last look.
+    overhead: u64,
+    datagrams: [u64; 2],
+}
+
+/// What the thread looks at from now on.
+#[derive(Debug)]
+struct Followed {
+    sources: Vec<SavedSource>,
+    meters: Vec<MeterSpec>,
 }
 
 /// The thread. When it is dropped, it writes what came and ends.
 #[derive(Debug)]
 pub(super) struct SavedKeeper {
-    sources: Option<mpsc::Sender<Vec<SavedSource>>>,
+    followed: Option<mpsc::Sender<Followed>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -47,45 +63,70 @@ pub(super) struct SavedKeeper {
 struct SavedSeriesWriter {
     file: SavedFile,
     clock: Clock,
+    zone: TimeZone,
     sources: Vec<SavedSource>,
+    meters: Vec<RunningMeter>,
+    readings: tokio::sync::mpsc::Sender<MeterReadings>,
+    /// The minute that was written last.
+    written: u64,
     /// Whether the last write failed, and whether some series have no room, so that each is said once.
     fails: bool,
     full: bool,
 }
 
-/// Opens the file for the tunnel of this interface, while this process may. What is wrong is said, and nothing is kept then.
-pub(super) fn open(interface: &str) -> Option<SavedFile> {
-    let path = crate::saved::path(interface)?;
+/// Opens the file for the tunnel of this interface, while this process may. What is wrong is said, and figures last as long as the
+/// process then.
+pub(super) fn open(interface: &str) -> SavedFile {
+    let opened = crate::saved::path(interface).and_then(|path| open_at(&path));
+    opened.unwrap_or_default()
+}
+
+fn open_at(path: &Path) -> Option<SavedFile> {
     let opened = path
         .parent()
         .map_or(Ok(()), |folder: &Path| runtime::make(folder))
         .map_err(|error| error.to_string());
-    let opened = opened.and_then(|()| SavedFile::open(&path).map_err(|error| error.to_string()));
+    let opened = opened.and_then(|()| SavedFile::open(path).map_err(|error| error.to_string()));
     opened.inspect_err(|error| tracing::warn!("what the tunnel saves is not kept: {error}")).ok()
 }
 
 impl SavedKeeper {
-    /// Starts the thread.
-    pub(super) fn keep(file: SavedFile, clock: Clock) -> std::io::Result<SavedKeeper> {
-        let (sources, changed) = mpsc::channel();
-        let mut writer = SavedSeriesWriter { file, clock, sources: Vec::new(), fails: false, full: false };
+    /// Starts the thread, which puts what meters say into `readings`. Days and months are those of `zone`.
+    pub(super) fn keep(
+        file: SavedFile,
+        zone: TimeZone,
+        readings: tokio::sync::mpsc::Sender<MeterReadings>,
+        clock: Clock,
+    ) -> std::io::Result<SavedKeeper> {
+        let (followed, changed) = mpsc::channel();
+        let mut writer = SavedSeriesWriter {
+            file,
+            clock,
+            zone,
+            sources: Vec::new(),
+            meters: Vec::new(),
+            readings,
+            written: 0,
+            fails: false,
+            full: false,
+        };
         let thread =
             thread::Builder::new().name("strait-saved".to_owned()).spawn(move || writer.run(&changed))?;
-        Ok(SavedKeeper { sources: Some(sources), thread: Some(thread) })
+        Ok(SavedKeeper { followed: Some(followed), thread: Some(thread) })
     }
 
     /// From now on these are looked at.
-    fn follow(&self, sources: Vec<SavedSource>) {
-        if let Some(channel) = &self.sources {
+    fn follow(&self, followed: Followed) {
+        if let Some(channel) = &self.followed {
             // It listens until it is dropped.
-            let _ = channel.send(sources);
+            let _ = channel.send(followed);
         }
     }
 }
 
 impl Drop for SavedKeeper {
     fn drop(&mut self) {
-        drop(self.sources.take());
+        drop(self.followed.take());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
         {
@@ -95,53 +136,79 @@ impl Drop for SavedKeeper {
 }
 
 impl Daemon {
-    /// Tells the thread that keeps what is saved which peers and rules there are now.
+    /// Tells the thread that keeps what is saved which peers, rules and meters there are now.
     pub(super) fn follow_saved(&self) {
-        let Some(keeper) = &self.saved else { return };
-        let named = |kind, name: &str| SavedName { kind, name: name.to_owned() };
-        let before = SavedMinute::default();
+        let overhead = self.config.link.metered.overhead.into();
+        let source = |kind, name: &str, counted| SavedSource {
+            name: SavedName { kind, name: name.to_owned() },
+            counted,
+            before: SavedMinute::default(),
+            overhead,
+            datagrams: [0; 2],
+        };
         let peers = self.config.peers.iter().filter_map(|peer| {
             let counted = Counted::Peer(self.roster.shared_counters(peer)?);
-            Some(SavedSource { name: named(SavedKind::Peer, &peer.name), counted, before })
+            Some(source(SavedKind::Peer, &peer.name, counted))
         });
         let rules = self.rule_reports().into_iter().enumerate().map(|(place, rule)| {
-            let counted = Counted::Rule(Arc::clone(&self.rules), place);
-            SavedSource { name: named(SavedKind::Rule, &rule.words()), counted, before }
+            source(SavedKind::Rule, &rule.words(), Counted::Rule(Arc::clone(&self.rules), place))
         });
-        let counted = Counted::Control(Arc::clone(&self.counters));
-        let control = SavedSource { name: named(SavedKind::Control, "control"), counted, before };
-        keeper.follow(peers.chain(rules).chain([control]).collect());
+        let control = source(SavedKind::Control, "control", Counted::Control(Arc::clone(&self.counters)));
+        let sources = peers.chain(rules).chain([control]).collect();
+        self.saved.follow(Followed { sources, meters: self.meters() });
     }
 }
 
 impl SavedSeriesWriter {
-    fn run(&mut self, changed: &mpsc::Receiver<Vec<SavedSource>>) {
+    fn run(&mut self, changed: &mpsc::Receiver<Followed>) {
         loop {
-            let left = EVERY - unix_time() % EVERY;
+            let every = if self.meters.is_empty() { EVERY } else { METERED_EVERY };
+            let left = every - unix_time() % every;
             match changed.recv_timeout(Duration::from_secs(left)) {
-                Ok(sources) => self.follow(sources),
-                Err(RecvTimeoutError::Timeout) => self.look(unix_time().saturating_sub(1)),
-                Err(RecvTimeoutError::Disconnected) => return self.look(unix_time()),
+                Ok(followed) => self.follow(followed),
+                Err(RecvTimeoutError::Timeout) => self.look(unix_time().saturating_sub(every.min(1))),
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.add(unix_time());
+                    return self.write();
+                }
             }
         }
     }
 
-    /// Goes on with other counters; those that stay go on from where they were.
-    fn follow(&mut self, mut sources: Vec<SavedSource>) {
-        self.look(unix_time());
+    /// Goes on with other counters and meters; those that stay go on from where they were.
+    fn follow(&mut self, Followed { mut sources, meters }: Followed) {
+        self.add(unix_time());
+        self.write();
         for source in &mut sources {
             let same = self.sources.iter().find(|known| known.counted.is(&source.counted));
-            source.before = same.map_or(source.before, |known| known.before);
+            if let Some(known) = same {
+                (source.before, source.datagrams) = (known.before, known.datagrams);
+            }
         }
         self.sources = sources;
+        let before = std::mem::take(&mut self.meters);
+        self.meters = meters.into_iter().map(|spec| spec.run(&before)).collect();
+        self.read_meters(unix_time());
     }
 
-    /// Adds what came since the last look to the minute of `at`, and writes it.
+    /// Adds what came since the last look to the minute of `at`, reads the meters, and writes where a minute is over.
     fn look(&mut self, at: u64) {
-        for SavedSource { name, counted, before } in &mut self.sources {
-            let now = counted.look(&self.clock);
-            let came = since(before, &now);
-            *before = now;
+        self.add(at);
+        self.read_meters(at);
+        if at / EVERY != self.written || self.meters.is_empty() {
+            self.written = at / EVERY;
+            self.write();
+        }
+    }
+
+    fn add(&mut self, at: u64) {
+        for SavedSource { name, counted, before, overhead, datagrams } in &mut self.sources {
+            let (now, sent) = (counted.look(&self.clock), counted.datagrams());
+            let mut came = since(before, &now);
+            let more = [0, 1].map(|way| sent[way].saturating_sub(datagrams[way]).saturating_mul(*overhead));
+            came.amounts.sent_wire_bytes = came.amounts.sent_wire_bytes.saturating_add(more[0]);
+            came.amounts.received_wire_bytes = came.amounts.received_wire_bytes.saturating_add(more[1]);
+            (*before, *datagrams) = (now, sent);
             if came.amounts == SavedAmounts::default() && came.dropped == 0 {
                 continue;
             }
@@ -154,6 +221,9 @@ impl SavedSeriesWriter {
                 None => {}
             }
         }
+    }
+
+    fn write(&mut self) {
         let written = self.file.write();
         if let Err(error) = &written
             && !self.fails
@@ -161,6 +231,21 @@ impl SavedSeriesWriter {
             tracing::warn!(%error, "what the tunnel saves cannot be written; it is tried again each minute");
         }
         self.fails = written.is_err();
+    }
+
+    /// Looks at each meter, and says what it says.
+    fn read_meters(&mut self, at: u64) {
+        if self.meters.is_empty() {
+            return;
+        }
+        let now = i64::try_from(at).unwrap_or(i64::MAX);
+        let (file, zone) = (&self.file, &self.zone);
+        let readings = self.meters.iter_mut().map(|RunningMeter { owner, name, meter }| {
+            let name = name.as_deref();
+            (*owner, meter.look(now, zone, |span| file.wire_bytes(name, span)))
+        });
+        // Where the daemon is busy, the next look is soon.
+        let _ = self.readings.try_send(readings.collect());
     }
 }
 
@@ -174,6 +259,15 @@ impl Counted {
             }
             (Counted::Control(one), Counted::Control(other)) => Arc::ptr_eq(one, other),
             _ => false,
+        }
+    }
+
+    /// Datagrams sent and received, as far as they are counted by bytes on the wire.
+    fn datagrams(&self) -> [u64; 2] {
+        match self {
+            Counted::Peer(counters) => [counters.out_datagrams.get(), counters.in_datagrams.get()],
+            Counted::Control(counters) => [counters.control_datagrams.get(), 0],
+            Counted::Rule(..) => [0; 2],
         }
     }
 

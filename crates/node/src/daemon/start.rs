@@ -25,6 +25,7 @@ use super::cache_keeper::CacheFiles;
 use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualPeers};
+use super::metering;
 use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
 use super::saved_keeper::SavedKeeper;
@@ -77,8 +78,9 @@ pub(super) fn start(
     resolver.confine(&user).map_err(StartError::Runtime)?;
     let directory = directory.begin(&config, &user)?;
     manual::say_missing(&config.peers);
-    // It reads files of the system.
+    // They read files of the system.
     let engines = engines(&config);
+    let zone = jiff::tz::TimeZone::system();
     privileges::drop_all(user)?;
     confine()?;
 
@@ -91,11 +93,13 @@ pub(super) fn start(
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
+    control.be_quiet(config.link.metered.quiet);
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
+    let (readings, meters_read) = metering::board();
     let mut daemon = Daemon {
         path: path.to_owned(),
         rules: Arc::new(config.rules.clone()),
@@ -127,7 +131,8 @@ pub(super) fn start(
         streams,
         directory,
         caches: caches.map(CacheFiles::keep).transpose().map_err(StartError::Runtime)?,
-        saved: saved.map(|file| SavedKeeper::keep(file, clock)).transpose().map_err(StartError::Runtime)?,
+        saved: SavedKeeper::keep(saved, zone, readings, clock).map_err(StartError::Runtime)?,
+        meters_read,
     };
     entries.into_iter().for_each(|entry| daemon.add_manual(entry));
     daemon.add_sessionless()?;

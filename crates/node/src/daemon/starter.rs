@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! message   what can be asked of it, and is answered
+//! on_cap    the command that is run when a part of a cap is used
 //! marks     how it keeps the marks of keys without sessions
 //! process   what it does
 //! watch     when it looks after the tunnel's network
@@ -13,6 +14,7 @@
 
 mod marks;
 pub(super) mod message;
+mod on_cap;
 mod process;
 mod watch;
 
@@ -25,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use strait_keying::PublicKey;
+use strait_scheduler::metering::{CapStanding, CapStep};
 use tokio::io::unix::AsyncFd;
 
 use super::StartError;
@@ -32,7 +35,7 @@ use crate::config::{Config, HandedConfig};
 use crate::path_memory::PathMemory;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::wake::Wake;
-use message::{StarterAnswer, StarterRequest};
+use message::{CapEvent, StarterAnswer, StarterRequest};
 #[cfg(test)]
 pub(super) use process::served;
 
@@ -123,6 +126,19 @@ impl Starter {
     pub(super) fn remember(&self, paths: &PathMemory) -> Result<(), StarterError> {
         let text = String::from_utf8(paths.render()).unwrap_or_default();
         self.ask(&StarterRequest::Remember { text }, &[]).map(|_| ())
+    }
+
+    /// Has the command of `on_cap` run, since a step of the link's cap was reached, or of a peer's.
+    pub(super) fn run_on_cap(
+        &self,
+        peer: Option<String>,
+        step: CapStep,
+        standing: &CapStanding,
+        cap: u64,
+    ) -> Result<(), StarterError> {
+        let (step, used) = (step.name().to_owned(), standing.used);
+        let cap = CapEvent { peer, step, used, cap, forecast: standing.forecast };
+        self.ask(&StarterRequest::OnCap(cap), &[]).map(|_| ())
     }
 
     /// Has the network made what the configuration asks for when peers are also at `others`; `take_over` has it follow the

@@ -3,8 +3,8 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CarrierReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport,
-    EstimateReport, HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport,
-    RememberedReport, RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
+    EstimateReport, HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport,
+    QueueReport, RememberedReport, RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -127,6 +127,19 @@ const fn queue() -> QueueReport {
 
 fn report() -> DaemonReport {
     DaemonReport {
+        metered: vec![MeteredReport {
+            peer: Some("site-b".to_owned()),
+            cap_bytes: Some(1_000),
+            every: Some("month".to_owned()),
+            used_bytes: Some(900),
+            forecast_bytes: Some(1_100),
+            period_start: Some(0),
+            period_end: Some(2_678_400),
+            step: Some("warn".to_owned()),
+            admission: "without-bulk".to_owned(),
+            bulk_between: None,
+            changes_at: None,
+        }],
         node: NodeReport {
             interface: "strait0".to_owned(),
             public_key: Some("own".to_owned()),

@@ -13,6 +13,7 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read};
+use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -46,10 +47,10 @@ impl From<PrivateFileError> for SavedFileError {
     }
 }
 
-/// The file, open for writing, and what is in it.
-#[derive(Debug)]
+/// The file, open for writing, and what is in it. The default has no file: its figures last as long as it does.
+#[derive(Debug, Default)]
 pub struct SavedFile {
-    file: File,
+    file: Option<File>,
     series: Vec<SavedSeries>,
 }
 
@@ -70,7 +71,7 @@ impl SavedFile {
             file.write_all_at(&head, 0).map_err(&failed)?;
         }
         let series = read_all(&mut file, path)?;
-        Ok(SavedFile { file, series })
+        Ok(SavedFile { file: Some(file), series })
     }
 
     /// The series of this name, which is begun if there is none; nothing where there are too many.
@@ -87,16 +88,33 @@ impl SavedFile {
         self.series.get_mut(at)
     }
 
+    /// Wire bytes that crossed in a span of time, in seconds since 1970, by whole hours: those of the peer of this name, or of all peers
+    /// and what keeps the tunnel up.
+    #[must_use]
+    pub fn wire_bytes(&self, peer: Option<&str>, span: Range<i64>) -> u64 {
+        let counts = |name: &SavedName| match peer {
+            Some(peer) => name.kind == SavedKind::Peer && name.name == peer,
+            None => name.kind != SavedKind::Rule,
+        };
+        let [from, to] = [span.start, span.end].map(|at| u64::try_from(at).unwrap_or(0));
+        if to <= from {
+            return 0;
+        }
+        let series = self.series.iter().filter(|series| counts(series.name()));
+        series.map(|series| series.between(from, to - 1).wire()).sum()
+    }
+
     /// Writes the blocks that changed. What could not be written is written next time.
     ///
     /// # Errors
     /// What the system said of the first block that could not be written.
     pub fn write(&mut self) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
         for (place, series) in self.series.iter_mut().enumerate() {
             for (number, block) in series.blocks.iter_mut().enumerate() {
                 let at = (HEAD + place * SERIES_LEN + number * BLOCK) as u64;
                 let Some(bytes) = block.take_changed() else { continue };
-                if let Err(error) = self.file.write_all_at(bytes, at) {
+                if let Err(error) = file.write_all_at(bytes, at) {
                     block.changed_again();
                     return Err(error);
                 }

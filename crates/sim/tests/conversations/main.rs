@@ -26,6 +26,7 @@ mod lone_packets;
 mod loss_repair;
 mod many_sites;
 mod many_spokes;
+mod metered;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;

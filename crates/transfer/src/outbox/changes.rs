@@ -2,10 +2,11 @@
 
 use jiff::tz::TimeZone;
 use strait_keying::PublicKey;
+use strait_scheduler::calendar;
 
 use super::{
     BrokerCopy, DaySpent, FailedTries, ORDER, OrderPlace, Outbox, OutboxDisk, OutboxError, QueuedState,
-    QueuedTransfer, RECORD, window,
+    QueuedTransfer, RECORD,
 };
 use crate::TransferId;
 use crate::sealed::DeliveryReceipt;
@@ -148,7 +149,7 @@ impl<D: OutboxDisk> Outbox<D> {
         now: i64,
         zone: &TimeZone,
     ) -> Result<u64, OutboxError> {
-        let (today, _) = window::day(now, zone);
+        let (today, _) = calendar::day(now, zone);
         let Some(left) = self.get(id)?.allowance(today) else { return Ok(bytes) };
         let granted = bytes.min(left);
         if granted > 0 {
@@ -171,7 +172,7 @@ impl<D: OutboxDisk> Outbox<D> {
         now: i64,
         zone: &TimeZone,
     ) -> Result<(), OutboxError> {
-        let (today, _) = window::day(now, zone);
+        let (today, _) = calendar::day(now, zone);
         if bytes == 0 || self.get(id)?.spent.day != today {
             return Ok(());
         }

@@ -7,8 +7,8 @@ use strait_keying::PublicKey;
 
 use super::changes::RETRY_MAX;
 use super::record::{QueuedTransfer, TransferPriority};
-use super::window::{WindowState, day};
 use crate::TransferId;
+use strait_scheduler::calendar::{WindowState, day};
 
 /// Transfers that run at once, over all peers: each holds files open and 24 MiB of codecs.
 pub const AT_ONCE: usize = 16;
@@ -20,11 +20,13 @@ pub struct ReachablePeers {
     pub there: BTreeSet<PublicKey>,
     /// Brokers that are there, by the peers that they are used for while these are away.
     pub brokers: BTreeMap<PublicKey, PublicKey>,
+    /// Peers and brokers that take only [`TransferPriority::Now`], since the link to them is metered, and until when.
+    pub urgent_only: BTreeMap<PublicKey, i64>,
 }
 
 impl From<BTreeSet<PublicKey>> for ReachablePeers {
     fn from(there: BTreeSet<PublicKey>) -> ReachablePeers {
-        ReachablePeers { there, brokers: BTreeMap::new() }
+        ReachablePeers { there, ..ReachablePeers::default() }
     }
 }
 
@@ -86,9 +88,14 @@ pub(super) fn next<'a>(
             Some(broker) if copy.is_none() => Some(*broker),
             _ => continue,
         };
+        let place = (transfer.limits.priority, broker.unwrap_or(peer));
+        let held = reachable.urgent_only.get(&place.1).filter(|_| place.0 != TransferPriority::Now);
+        if let Some(until) = held {
+            wake = wake.min(*until);
+            continue;
+        }
         let (may_run, changes) = may_run(transfer, now, (today, midnight), zone);
         wake = wake.min(changes);
-        let place = (transfer.limits.priority, broker.unwrap_or(peer));
         if may_run && places.insert(place, ()).is_none() {
             decision.run.push(RunOrder {
                 id: transfer.id,

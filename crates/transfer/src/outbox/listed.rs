@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::live::{RunningTransfer, TransferProgress};
 use super::record::QueuedTransfer;
-use super::window::DailyWindow;
+use strait_scheduler::calendar::DailyWindow;
 
 /// What `strait outbox` says of a transfer; its JSON is this with the same names.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,7 +59,7 @@ impl ListedTransfer {
         }
     }
 
-    /// The same on a day, as [`day`](super::window::day) numbers it: with why it does not go any more on this one.
+    /// The same on a day, as [`day`](strait_scheduler::calendar::day) numbers it: with why it does not go any more on this one.
     #[must_use]
     pub fn on(mut self, transfer: &QueuedTransfer, day: i32) -> ListedTransfer {
         if transfer.state.over().is_none() && transfer.copy.is_none() && transfer.allowance(day) == Some(0) {

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use strait_keying::PublicKey;
 
 use super::json::{PathBytes, as_text, as_text_or_none};
-use super::window::DailyWindow;
 use crate::TransferId;
 use crate::sealed::gather::GatheredSource;
 use crate::sealed::{DeliveryOutcome, DeliveryReceipt};
 use crate::session::patterns;
+use strait_scheduler::calendar::DailyWindow;
 
 /// Which transfers go first. Each class has a place of its own at each peer, so none waits for another to end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -189,7 +189,7 @@ impl QueuedState {
 /// What of a day's bytes is used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DaySpent {
-    /// The day, as [`super::window::day`] numbers it.
+    /// The day, as [`strait_scheduler::calendar::day`] numbers it.
     pub day: i32,
     /// Bytes that were granted on it.
     pub bytes: u64,

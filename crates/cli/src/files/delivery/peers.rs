@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use strait_keying::PublicKey;
 use strait_node::client;
 use strait_node::config::Config;
-use strait_node::report::PeerReport;
+use strait_node::report::{MeteredReport, PeerReport};
 use strait_transfer::outbox::ReachablePeers;
 
 /// A peer that a stream can be opened to: its name now, and the daemon that has it.
@@ -17,6 +17,8 @@ pub(super) struct PeerHere {
     pub(super) up: bool,
     /// Whether it can hardly be reached: the last handshake failed, or it is not known where it is.
     pub(super) doubtful: bool,
+    /// Until when the link to it takes urgent files only, because it is metered; nothing where it takes all.
+    pub(super) urgent_until: Option<i64>,
 }
 
 impl PeerHere {
@@ -34,18 +36,27 @@ impl PeerHere {
 pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHere> {
     let mut there = BTreeMap::new();
     for interface in interfaces {
-        let report = client::show(&interface).ok();
-        for peer in report.into_iter().flat_map(|report| report.peers) {
+        let Ok(report) = client::show(&interface) else { continue };
+        let metered = report.metered;
+        for peer in report.peers {
             // With an idle peer the daemon begins a session when a stream is wanted.
             let idle = peer.state == "idle";
             let key = peer.public_key.filter(|_| idle || peer.state == "up");
             let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
             let doubtful = idle && (peer.handshake_failures > 0 || peer.endpoint.is_none());
-            there
-                .insert(key, PeerHere { name: peer.name, interface: interface.clone(), up: !idle, doubtful });
+            let urgent_until = urgent_until(&metered, &peer.name);
+            let interface = interface.clone();
+            there.insert(key, PeerHere { name: peer.name, interface, up: !idle, doubtful, urgent_until });
         }
     }
     there
+}
+
+/// Until when a cap or a daily window lets only urgent files go to the peer of this name, if one does.
+fn urgent_until(metered: &[MeteredReport], name: &str) -> Option<i64> {
+    let of_it = metered.iter().filter(|one| one.peer.as_deref().is_none_or(|peer| peer == name));
+    // Where nothing is said, it is looked again when the daemon is asked again.
+    of_it.filter(|one| one.admission != "all").map(|one| one.changes_at.unwrap_or(i64::MAX)).max()
 }
 
 /// Brokers by the peers that they are used for (`via`).
@@ -80,6 +91,7 @@ impl BrokerRoutes {
         ReachablePeers {
             there: there.map(|(key, _)| *key).collect(),
             brokers: brokers.map(|(peer, broker)| (*peer, *broker)).collect(),
+            urgent_only: here.iter().filter_map(|(key, peer)| Some((*key, peer.urgent_until?))).collect(),
         }
     }
 }
@@ -93,7 +105,13 @@ mod tests {
     #[test]
     fn a_peer_that_did_not_answer_is_away_only_if_it_has_a_broker() {
         let key = |seed: u8| PrivateKey::generate(&[seed; 32]).public();
-        let here = |up, doubtful| PeerHere { name: String::new(), interface: String::new(), up, doubtful };
+        let here = |up, doubtful| PeerHere {
+            name: String::new(),
+            interface: String::new(),
+            up,
+            doubtful,
+            urgent_until: None,
+        };
         let routes = [(1, 9), (2, 9), (3, 8), (5, 9), (6, 9)].map(|(peer, broker)| (key(peer), key(broker)));
         let routes = BrokerRoutes(routes.into());
         let there = [

@@ -1,13 +1,26 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DropReport,
-    HistoryReport, LeakReport, ManualReport, PathReport, ProtocolReport, QueueReport, RememberedReport,
-    RepairReport, ThreadReport,
+    HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport, QueueReport,
+    RememberedReport, RepairReport, ThreadReport,
 };
 
 /// A report with every part filled in.
 pub(crate) fn report() -> DaemonReport {
     DaemonReport {
+        metered: vec![MeteredReport {
+            peer: None,
+            cap_bytes: Some(20_000_000_000),
+            every: Some("month".to_owned()),
+            used_bytes: Some(15_000_000_000),
+            forecast_bytes: Some(22_000_000_000),
+            period_start: Some(1_700_000_000),
+            period_end: Some(1_702_000_000),
+            step: Some("warn".to_owned()),
+            admission: "without-bulk".to_owned(),
+            bulk_between: Some("01:00-06:00".to_owned()),
+            changes_at: None,
+        }],
         node: NodeReport {
             interface: "strait0".to_owned(),
             public_key: Some("QUJD".to_owned()),

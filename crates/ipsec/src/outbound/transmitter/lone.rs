@@ -139,6 +139,9 @@ impl Transmitter {
 
     /// Asks the peer what it holds of a byte cache, if that is to be known.
     pub(in crate::outbound) fn ask_of_caches(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         let history = tx.link.history.as_deref_mut();
         let Some(question) = history.and_then(|history| history.caches.take_question(tx.now)) else { return };
         // One that does not leave is asked again.
@@ -163,6 +166,9 @@ impl Transmitter {
 
     /// Sends the receipts for blocks that no other block came for in time.
     pub(in crate::outbound) fn receipts_due(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         let due = tx.link.history.as_ref().and_then(|history| history.owed_blocks.due());
         if due.is_some_and(|due| due <= tx.now) {
             self.send_receipts(tx, true);
@@ -171,6 +177,9 @@ impl Transmitter {
 
     /// Sends the receipts that are to leave alone now, within what may go back to the peer.
     fn send_receipts(&mut self, tx: &mut TxContext<'_, impl Outlet>, blocks: bool) {
+        if tx.own.quiet {
+            return;
+        }
         let Some(receipts) = tx.link.pay_receipts(blocks, (tx.now, tx.own.overhead)) else { return };
         self.departure.begin_train(tx.link.spec.id);
         let sent = self.seal_fresh(tx, Protocol::AGGFRAG, receipts.alone_len(), CONTROL_TOS, |payload| {
@@ -224,8 +233,11 @@ impl Link {
         Some(receipts)
     }
 
-    /// When a delivery report leaves alone, or receipts for blocks do.
-    pub(in crate::outbound) fn return_due(&self) -> Option<Time> {
+    /// When a delivery report leaves alone, or receipts for blocks do: never from a node that is `quiet`.
+    pub(in crate::outbound) fn return_due(&self, quiet: bool) -> Option<Time> {
+        if quiet {
+            return None;
+        }
         let receipts = self.history.as_ref().and_then(|history| history.owed_blocks.due());
         [self.reporting.due(), receipts].into_iter().flatten().min()
     }

@@ -14,6 +14,9 @@ use crate::wrap::Head;
 impl Transmitter {
     /// Probes of the path, where the searches want them; only ever called under traffic.
     pub(in crate::outbound) fn probe_path(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         let association = &tx.link.association;
         if !association.takes_blocks() || association.endpoint.is_none() || association.is_one_way() {
             return;
@@ -50,6 +53,9 @@ impl Transmitter {
     /// Asks for a sign of life with the smallest probe; until larger ones are answered too, only what every
     /// path takes is sent.
     pub(in crate::outbound) fn ask_life(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         tx.link.association.path.doubt(tx.now);
         let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Request, id: 0, size: ANY_SIZE });
         self.probe_path(tx);
@@ -75,6 +81,9 @@ impl Transmitter {
 
     /// Sends a packet without content (RFC 4303 section 2.6), the shortest that shows that this end is alive.
     pub(in crate::outbound) fn send_empty(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         if tx.link.association.can_send() {
             self.departure.begin_train(tx.link.spec.id);
             let _ = self.seal_own(tx, Via::Udp, (Protocol::NO_NEXT, 0), |_| {});
@@ -84,6 +93,9 @@ impl Transmitter {
 
     /// Sends one byte that keeps a NAT's mapping alive (RFC 3948 section 2.3).
     pub(in crate::outbound) fn send_keepalive(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         if let Some(to) = tx.link.association.endpoint {
             self.departure.send_control(to, &[0xff], tx.now, tx.outlet);
         }

@@ -17,6 +17,9 @@ impl Transmitter {
         tx: &mut TxContext<'_, impl Outlet>,
         missing: &MissingRanges,
     ) {
+        if tx.own.quiet {
+            return;
+        }
         let association = &tx.link.association;
         let Some(sa) = association.sa.as_ref().filter(|_| association.endpoint.is_some()) else { return };
         let len = missing.wire_len();

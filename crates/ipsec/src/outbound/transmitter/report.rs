@@ -22,6 +22,9 @@ impl Transmitter {
         tx: &mut TxContext<'_, impl Outlet>,
         condition: Condition,
     ) {
+        if tx.own.quiet {
+            return;
+        }
         if !tx.link.association.takes_blocks() || tx.link.association.endpoint.is_none() {
             return;
         }
@@ -47,6 +50,9 @@ impl Transmitter {
 
     /// Sends the delivery report that waits alone, if it is due and within what may go back to the peer.
     pub(in crate::outbound) fn report_due(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        if tx.own.quiet {
+            return;
+        }
         let Some(bytes) = alone(tx) else { return tx.link.reporting.renew() };
         let path = tx.link.pacing.return_path(tx.own.rate);
         if let Some(reception) = tx.link.reporting.take_due(bytes, path, tx.now) {

@@ -115,6 +115,7 @@ pub(super) fn peer_of(certificate: &Certificate, keying: DirectoryKeying) -> Pee
         kerberos: None,
         broker: false,
         via: None,
+        cap: None,
         sessionless: match keying {
             DirectoryKeying::Session => None,
             DirectoryKeying::Sessionless => Some(Box::new(SessionlessSection {

@@ -54,7 +54,7 @@ pub(super) struct Opened {
     pub(super) tun: Arc<Tun>,
     pub(super) paths: PathKeeper,
     /// Where what is saved is kept.
-    pub(super) saved: Option<SavedFile>,
+    pub(super) saved: SavedFile,
 }
 
 impl Opened {

@@ -41,6 +41,8 @@ pub(super) enum StarterRequest {
         /// The file as [`PathMemory`](crate::path_memory::PathMemory) reads it.
         text: String,
     },
+    /// To run the command that the configuration has for steps of a cap.
+    OnCap(CapEvent),
     /// To make addresses, routes, rules and marks what the configuration asks for.
     Route {
         /// Whether that is the configuration read last, from now on.
@@ -53,6 +55,21 @@ pub(super) enum StarterRequest {
         /// Whether what keeps packets from leaving in the clear stays; if nothing is said, it stays if an earlier run left it.
         stays_closed: Option<bool>,
     },
+}
+
+/// A step of a cap that was reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CapEvent {
+    /// The peer's name; nothing for the link.
+    pub(super) peer: Option<String>,
+    /// The step's name.
+    pub(super) step: String,
+    /// Wire bytes used.
+    pub(super) used: u64,
+    /// The cap.
+    pub(super) cap: u64,
+    /// What the end of the period will have.
+    pub(super) forecast: Option<u64>,
 }
 
 /// What is answered.

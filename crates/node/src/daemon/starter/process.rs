@@ -11,6 +11,7 @@ use strait_keying::PublicKey;
 
 use super::marks::MarkKeeper;
 use super::message::{self, StarterAnswer, StarterRequest};
+use super::on_cap;
 use super::watch::TunnelWatch;
 use crate::clock::{BootTimer, Clock};
 use crate::config::{Config, HandedConfig};
@@ -196,6 +197,7 @@ impl StarterProcess {
             StarterRequest::Marks { node } => return self.open_marks(&node),
             StarterRequest::DailySecrets { node } => return self.open_daily_secrets(&node),
             StarterRequest::Remember { text } => self.remember(&text)?,
+            StarterRequest::OnCap(event) => on_cap::run(&self.config.link.metered.on_cap, &event)?,
             StarterRequest::Route { take_over, others } => self.route(take_over, &others)?,
             StarterRequest::End { stays_closed } => self.end(stays_closed),
         }

@@ -2,7 +2,9 @@ use proptest::prelude::*;
 use strait_keying::PrivateKey;
 
 use super::super::record::{BrokerCopy, DaySpent, FailedTries, QueuedState, TransferLimits, TransferOrder};
-use super::super::{PathBytes, window::DailyWindow};
+use strait_scheduler::calendar::DailyWindow;
+
+use super::super::PathBytes;
 use super::*;
 
 const NOW: i64 = 1_700_000_000;
@@ -70,6 +72,7 @@ fn by_broker(queue: &[QueuedTransfer], there: &[u8], now: i64) -> Vec<(u8, Optio
     let reachable = ReachablePeers {
         there: there.iter().map(|seed| peer(*seed)).collect(),
         brokers: BTreeMap::from([(peer(1), peer(9)), (peer(2), peer(9))]),
+        urgent_only: BTreeMap::new(),
     };
     let run = next(queue, &reachable, now, &berlin()).run;
     run.iter().map(|order| (order.id.as_bytes()[0], order.broker)).collect()
@@ -94,6 +97,20 @@ fn a_broker_takes_what_is_for_peers_that_are_away_one_of_a_class_at_a_time_and_o
     assert_eq!(by_broker(&queue[..1], &[], NOW + 100), [(1, broker)], "the broker keeps it no longer");
     let decision = next(&queue[..1], &ReachablePeers::default(), NOW, &berlin());
     assert_eq!(decision.wake, Some(NOW + 100));
+}
+
+#[test]
+fn a_metered_link_takes_what_is_urgent_and_says_when_the_rest_may_go() {
+    let queue = [
+        queued(1, 1, class(Bulk)),
+        queued(2, 1, class(Normal)),
+        queued(3, 1, class(Now)),
+        queued(4, 2, class(Bulk)),
+    ];
+    let mut reachable = ReachablePeers::from(BTreeSet::from([peer(1), peer(2)]));
+    reachable.urgent_only.insert(peer(1), NOW + 500);
+    let decision = next(&queue, &reachable, NOW, &berlin());
+    assert_eq!((numbers(&decision), decision.wake), (vec![3, 4], Some(NOW + 500)));
 }
 
 #[test]

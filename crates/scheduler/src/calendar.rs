@@ -1,6 +1,7 @@
-//! A time of day at which a transfer may go, in local time.
+//! Times on the clock on the wall: daily windows, days, and the periods of a cap.
 
 use core::fmt;
+use core::ops::Range;
 use core::str::FromStr;
 
 use jiff::Timestamp;
@@ -90,6 +91,69 @@ pub fn day(now: i64, zone: &TimeZone) -> (i32, i64) {
     let end = date.tomorrow().ok().and_then(|next| instant(next, 0, zone)).filter(|end| *end > now);
     // Where midnight itself is skipped or comes twice, an hour later is soon enough to look again.
     (number, end.unwrap_or(now.saturating_add(3600)))
+}
+
+/// How often a cap begins anew, at midnight on the clock on the wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    /// Each day.
+    Day,
+    /// Each week, on Monday (ISO 8601).
+    Week,
+    /// Each month.
+    Month {
+        /// On this day of it, 1 to 28.
+        first_day: u8,
+    },
+}
+
+impl Period {
+    /// The days on which a reset may be said to be: every month has them.
+    pub const FIRST_DAYS: core::ops::RangeInclusive<u8> = 1..=28;
+
+    /// The period that `now` is in, in seconds since 1970. Of a time that no calendar has, one without an end.
+    #[must_use]
+    pub fn around(self, now: i64, zone: &TimeZone) -> Range<i64> {
+        let found = Timestamp::from_second(now).ok().and_then(|at| {
+            let (first, next) = self.days(zone.to_datetime(at).date())?;
+            Some(instant(first, 0, zone)?..instant(next, 0, zone)?)
+        });
+        // Where midnight is skipped or comes twice, the day begins a little before or after it.
+        found.map_or(i64::MIN..i64::MAX, |found| found.start.min(now)..found.end.max(now.saturating_add(1)))
+    }
+
+    /// The first day of the period with `today`, and that of the next.
+    fn days(self, today: Date) -> Option<(Date, Date)> {
+        let days = |count: i64| jiff::Span::new().try_days(count).ok();
+        match self {
+            Period::Day => Some((today, today.tomorrow().ok()?)),
+            Period::Week => {
+                let back = i64::from(today.weekday().to_monday_zero_offset());
+                let monday = today.checked_sub(days(back)?).ok()?;
+                Some((monday, monday.checked_add(days(7)?).ok()?))
+            }
+            Period::Month { first_day } => {
+                let day = i8::try_from(first_day).ok()?;
+                let here = Date::new(today.year(), today.month(), day).ok()?;
+                let month = jiff::Span::new().try_months(1).ok()?;
+                if here > today {
+                    Some((here.checked_sub(month).ok()?, here))
+                } else {
+                    Some((here, here.checked_add(month).ok()?))
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Period::Day => "day",
+            Period::Week => "week",
+            Period::Month { .. } => "month",
+        })
+    }
 }
 
 impl FromStr for DailyWindow {
