@@ -346,13 +346,11 @@ impl Daemon {
                     Ok(()) => self.timeout(),
                     Err(error) => break Shutdown::Failed("the timer", error),
                 },
-                event = events.next() => match event {
-                    StarterEvent::OutsideChanged => self.look_outside(),
-                    StarterEvent::Ended => {
-                        let gone = std::io::ErrorKind::BrokenPipe.into();
-                        break Shutdown::Failed("the privileged process", gone);
+                event = events.next() => {
+                    if let Some(failed) = self.starter_said(event) {
+                        break failed;
                     }
-                },
+                }
                 which = signals.next() => match which {
                     SignalAction::Terminate => break Shutdown::Requested,
                     SignalAction::Reload => drop(self.read_again()),
@@ -369,13 +367,25 @@ impl Daemon {
         }
     }
 
+    /// Takes what the starter says unasked.
+    fn starter_said(&mut self, event: StarterEvent) -> Option<Shutdown> {
+        match event {
+            StarterEvent::OutsideChanged => self.look_outside(),
+            StarterEvent::Ended => {
+                let gone = std::io::ErrorKind::BrokenPipe.into();
+                return Some(Shutdown::Failed("the privileged process", gone));
+            }
+        }
+        None
+    }
+
     /// Tells the packet threads what they need to know, and the world that the node is up.
     fn begin(&mut self) {
         // The sender knows a peer before it is told of the path to it.
         self.act();
         self.look_outside();
         self.act();
-        self.order_out(outbound::Order::Quiet(self.config.link.metered.quiet));
+        self.be_quiet(self.config.link.metered.quiet);
         self.announce_policies();
         self.follow_saved();
         self.begin_look_ups();
@@ -387,6 +397,12 @@ impl Daemon {
             interface = %self.config.node.interface, listen = %self.socket.local(),
             public_key = self.public_key(), peers = self.config.peers.len(), "up"
         );
+    }
+
+    /// Whether nothing is sent unasked from now on.
+    fn be_quiet(&mut self, quiet: bool) {
+        self.order_out(outbound::Order::Quiet(quiet));
+        self.control.be_quiet(quiet);
     }
 
     /// Carries the bytes of streams, and gives the sender what its queues have room for.

@@ -11,7 +11,7 @@ use std::time::Instant;
 use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
-use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
+use strait_ipsec::outbound::{self, Order, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
 };
@@ -115,7 +115,7 @@ impl SimNode {
             forwarding: settings.forwarding,
         };
         let chooser = Box::new(LiveChooser::new(Calibration::assumed(), random.next_u64()));
-        let mut outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
+        let outbound = Outbound::new(out, chooser, Stopwatch::NONE, Arc::clone(&counters), now);
         let into =
             inbound::InboundSettings { forwarding: settings.forwarding, udp_offload: settings.udp_offload };
         let inbound = Inbound::new(into, Gauge::none(), Arc::clone(&counters)).with_workers(
@@ -123,15 +123,11 @@ impl SimNode {
             &Calibration::assumed(),
             Stopwatch::NONE,
         );
-        let mut world = NodeOutlets::new(&settings, now);
+        let world = NodeOutlets::new(&settings, now);
         let rules = Arc::new(RuleSet::new(settings.rules.clone()));
-        outbound.handle(outbound::Order::Rules(Arc::clone(&rules)), now, &mut world);
-        outbound.handle(outbound::Order::Queueing(settings.queueing), now, &mut world);
-        outbound.handle(outbound::Order::Quiet(settings.quiet), now, &mut world);
-        control.be_quiet(settings.quiet);
         let mut policies = Policies::exit();
         settings.behind.iter().for_each(|host| policies.name_network((*host).into()));
-        Ok(SimNode {
+        let mut node = SimNode {
             address: settings.address,
             settings,
             peers: Vec::new(),
@@ -147,7 +143,19 @@ impl SimNode {
             expand_tools: ExpandTools::new(Stopwatch::NONE),
             streams,
             clock: Arc::default(),
-        })
+        };
+        node.begin(now);
+        Ok(node)
+    }
+
+    /// Tells the sender and the keeper of keys what the settings say.
+    fn begin(&mut self, now: Time) {
+        let SimNode { settings, outbound, world, .. } = self;
+        let (rules, quiet) = (Arc::clone(&self.rules), settings.quiet);
+        for order in [Order::Rules(rules), Order::Queueing(settings.queueing), Order::Quiet(quiet)] {
+            outbound.handle(order, now, world);
+        }
+        self.control.be_quiet(quiet);
     }
 
     /// Its number.
@@ -328,7 +336,7 @@ impl SimNode {
     /// What may leave to all peers, or to one.
     pub(crate) fn admit(&mut self, peer: Option<PeerId>, admission: Admission, now: Time) {
         self.world.now = now;
-        self.outbound.handle(outbound::Order::Admit(peer, admission), now, &mut self.world);
+        self.outbound.handle(Order::Admit(peer, admission), now, &mut self.world);
     }
 
     pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {
@@ -348,7 +356,7 @@ impl SimNode {
             self.world.router = Some(Arc::clone(&self.policies));
         }
         self.inbound.handle(inbound::Order::Policies(Arc::clone(&self.policies)));
-        self.outbound.handle(outbound::Order::Policies(Arc::clone(&self.policies)), now, &mut self.world);
+        self.outbound.handle(Order::Policies(Arc::clone(&self.policies)), now, &mut self.world);
         self.settle(now);
     }
 
@@ -359,7 +367,7 @@ impl SimNode {
         now: Time,
     ) {
         self.world.now = now;
-        let order = outbound::Order::NewPath(peer.peer(), rate, losses);
+        let order = Order::NewPath(peer.peer(), rate, losses);
         self.outbound.handle(order, now, &mut self.world);
         self.settle(now);
     }
@@ -475,7 +483,7 @@ impl SimNode {
         let mut any = false;
         while let Some(train) = self.streams.next_train(now) {
             any = true;
-            self.outbound.handle(outbound::Order::Stream(train), now, &mut self.world);
+            self.outbound.handle(Order::Stream(train), now, &mut self.world);
         }
         any
     }

@@ -42,6 +42,7 @@ mod lone;
 mod loss;
 mod manual;
 mod marks;
+mod metered;
 mod names;
 mod outbox;
 mod outside;

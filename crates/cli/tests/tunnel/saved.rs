@@ -44,7 +44,7 @@ fn send(pair: &Pair, packets: u64) {
 }
 
 /// IP bytes that left and came by the interface to the other site, as the kernel counts them.
-fn interface_bytes(pair: &Pair) -> u64 {
+pub(crate) fn interface_bytes(pair: &Pair) -> u64 {
     let show = pair.hosts.a.command("ip").args(["-json", "-statistics", "link"]).output().unwrap();
     let links: Value = serde_json::from_slice(&show.stdout).unwrap();
     let outer = pair.peer(0)["outer_interface"].as_str().unwrap().to_owned();

@@ -19,7 +19,7 @@ const MOST_OVERHEAD: u16 = 256;
 const WARN_PERCENT: u8 = 80;
 
 /// `[link]`: what bytes cost.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeteredSection {
     /// The cap of the link, its steps, and when bulk traffic may leave.
     pub terms: MeteringTerms,
@@ -36,6 +36,15 @@ pub struct MeteredSection {
 #[error("`{given}` is no part of a cap; write for example \"80%\", from 1 % to 100 %, or \"off\"")]
 pub struct BadPercent {
     given: String,
+}
+
+impl Default for MeteredSection {
+    fn default() -> MeteredSection {
+        // A peer may have a cap where the file says nothing of the link.
+        let terms =
+            MeteringTerms { steps: [Some(WARN_PERCENT), None, None, None], ..MeteringTerms::default() };
+        MeteredSection { terms, overhead: 0, on_cap: Vec::new(), quiet: false }
+    }
 }
 
 impl MeteredSection {

@@ -2,7 +2,10 @@ use super::*;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 use strait_ipsec::{LeakPolicy, Mix, Padding};
-use strait_keying::PrivateKey;
+use strait_keying::{PrivateKey, RepairMode, Start};
+use strait_scheduler::LinkRate;
+use strait_scheduler::calendar::Period;
+use strait_scheduler::metering::Cap;
 
 /// Public keys for tests.
 const KEY_A: &str = "wXKeEeD2sUcsfgwA2rO7tClR0yGv6Ro0Hk4mVF2RQhI=";
@@ -190,7 +193,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm, acks\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm, acks, cap, cap_reset_day, cap_overhead, cap_warn, cap_bulk_window, cap_stop_bulk, cap_interactive_only, bulk_between, on_cap, quiet\n"),
         "{zebra}"
     );
 }
@@ -228,6 +231,47 @@ fn two_of_what_must_be_unique_are_named_with_both_lines() {
     }
     let within = format!("{}{}", peer(KEY_A, ""), peer(KEY_B, "").replace("10.77.0.2/32", "10.77.0.0/16"));
     assert!(parse(&format!("{NODE}{within}")).is_ok(), "a longer prefix decides");
+}
+
+#[test]
+fn quiet_wins_over_what_sends_unasked_and_says_what_that_costs() {
+    let link = "[link]\nup = \"auto\"\ndown = \"1Mbit\"\nquiet = true\n";
+    let config =
+        parse(&format!("{NODE}{link}{}", peer(KEY_A, "name = \"b\"\nkeepalive = \"25s\"\n"))).unwrap();
+    assert_eq!((config.link.up, config.link.down), (LinkRate::Unpaced, "1Mbit".parse().unwrap()));
+    let peer = &config.peers[0];
+    assert_eq!((peer.keepalive, peer.start), (None, Start::OnTraffic));
+    assert!(matches!(peer.keys, PeerKeys::Session { repair: RepairMode::Off, .. }), "{:?}", peer.keys);
+    let losses = config.quiet_losses();
+    for said in [
+        "`up = \"auto\"` has no effect",
+        "b: `keepalive` has",
+        "b: losses on the path",
+        "b: the path MTU",
+        "a peer that is gone",
+    ] {
+        assert!(losses.iter().any(|loss| loss.starts_with(said)), "{said} in {losses:?}");
+    }
+    assert_eq!(losses.len(), 5);
+    let loud = parse(&format!("{NODE}{}", link.replace("true", "false"))).unwrap();
+    assert!(loud.quiet_losses().is_empty() && loud.link.up == LinkRate::Auto);
+}
+
+#[test]
+fn a_peer_has_a_cap_of_its_own_and_the_steps_of_the_link() {
+    let link = "[link]\ncap = \"20GB/month\"\ncap_reset_day = 15\ncap_stop_bulk = \"90%\"\nbulk_between = \"01:00-06:00\"\n";
+    let config = parse(&format!("{NODE}{link}{}", peer(KEY_A, "cap = \"1GB/month\"\n"))).unwrap();
+    let metered = &config.link.metered;
+    let first_day = Period::Month { first_day: 15 };
+    assert_eq!(metered.terms.cap, Some(Cap { bytes: 20_000_000_000, every: first_day }));
+    assert_eq!(metered.terms.steps, [Some(80), None, Some(90), None]);
+    let of_peer = metered.of_peer(config.peers[0].cap);
+    assert_eq!(of_peer.cap, Some(Cap { bytes: 1_000_000_000, every: first_day }));
+    assert_eq!(
+        (of_peer.steps, of_peer.bulk_between),
+        (metered.terms.steps, None),
+        "the link's window holds for all"
+    );
 }
 
 /// What follows `[node]`, and the first line of what is said of it.
@@ -285,6 +329,35 @@ const MISTAKES: &[(&str, &str)] = &[
     ),
     ("[link]\nacks = \"some\"", "5:8: `acks` cannot be `some`; known are thin, all"),
     ("[link]\naqm = \"never\"", "5:7: `aqm` cannot be `never`; known are codel, off"),
+    (
+        "[link]\ncap = \"20GB\"",
+        "5:7: a cap is a size and a period, such as 20GB/month, 5GB/week or 500MB/day (kB, MB, GB, TB are powers of 1,000)",
+    ),
+    (
+        "[link]\ncap = \"20Gbit/month\"",
+        "5:7: a cap is a size and a period, such as 20GB/month, 5GB/week or 500MB/day (kB, MB, GB, TB are powers of 1,000)",
+    ),
+    (
+        "[link]\ncap = 20",
+        "5:7: `cap` must be a size and a period in quotes, as \"20GB/month\", not a whole number",
+    ),
+    ("[link]\ncap_reset_day = 29", "5:17: `cap_reset_day` must be between 1 and 28, not 29"),
+    (
+        "[link]\ncap_warn = \"101%\"",
+        "5:12: `101%` is no part of a cap; write for example \"80%\", from 1 % to 100 %, or \"off\"",
+    ),
+    (
+        "[link]\ncap_bulk_window = \"60%\"",
+        "5:19: `cap_bulk_window` needs a window, for example bulk_between = \"01:00-06:00\"",
+    ),
+    (
+        "[link]\nbulk_between = \"1-6\"",
+        "5:16: a window has two different times of day, such as 01:00-06:00 or 22:30-05:00",
+    ),
+    (
+        "[link]\non_cap = [\"\"]",
+        "5:11: a command or an argument of it is empty; write for example [\"/usr/local/bin/notify\", \"link\"]",
+    ),
     ("[link]\noverhead = 257", "5:12: `overhead` must be between 0 and 256, not 257"),
     ("[session]\nlifetime = \"59s\"", "5:12: `lifetime` must be between 1m and 30d, not 59s"),
     (

@@ -83,8 +83,7 @@ impl Daemon {
         self.order_out(outbound::Order::Link(link.up.given(), link.overhead));
         self.order_out(outbound::Order::Queueing(link.queueing));
         self.control.set_link(link.up, link.down, self.clock.now());
-        self.order_out(outbound::Order::Quiet(link.metered.quiet));
-        self.control.be_quiet(link.metered.quiet);
+        self.be_quiet(link.metered.quiet);
         self.manual.set_rate(link.up.given()).into_iter().for_each(|order| self.order_out(order));
     }
 

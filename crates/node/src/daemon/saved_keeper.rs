@@ -11,7 +11,7 @@ use jiff::tz::TimeZone;
 use strait_ipsec::{Counters, PeerCounters, RuleSet};
 
 use super::Daemon;
-use super::metering::{MeterReadings, MeterSpec, RunningMeter};
+use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
@@ -51,6 +51,13 @@ struct Followed {
     meters: Vec<MeterSpec>,
 }
 
+/// The file, and the zone whose days and months caps go by: the system tells both before privileges go.
+#[derive(Debug)]
+pub(super) struct SavedFigures {
+    file: SavedFile,
+    zone: TimeZone,
+}
+
 /// The thread. When it is dropped, it writes what came and ends.
 #[derive(Debug)]
 pub(super) struct SavedKeeper {
@@ -76,9 +83,9 @@ struct SavedSeriesWriter {
 
 /// Opens the file for the tunnel of this interface, while this process may. What is wrong is said, and figures last as long as the
 /// process then.
-pub(super) fn open(interface: &str) -> SavedFile {
-    let opened = crate::saved::path(interface).and_then(|path| open_at(&path));
-    opened.unwrap_or_default()
+pub(super) fn open(interface: &str) -> SavedFigures {
+    let file = crate::saved::path(interface).and_then(|path| open_at(&path));
+    SavedFigures { file: file.unwrap_or_default(), zone: TimeZone::system() }
 }
 
 fn open_at(path: &Path) -> Option<SavedFile> {
@@ -91,14 +98,13 @@ fn open_at(path: &Path) -> Option<SavedFile> {
 }
 
 impl SavedKeeper {
-    /// Starts the thread, which puts what meters say into `readings`. Days and months are those of `zone`.
+    /// Starts the thread; gives also where it puts what meters say.
     pub(super) fn keep(
-        file: SavedFile,
-        zone: TimeZone,
-        readings: tokio::sync::mpsc::Sender<MeterReadings>,
+        SavedFigures { file, zone }: SavedFigures,
         clock: Clock,
-    ) -> std::io::Result<SavedKeeper> {
+    ) -> std::io::Result<(SavedKeeper, MeterBoard)> {
         let (followed, changed) = mpsc::channel();
+        let (readings, board) = metering::board();
         let mut writer = SavedSeriesWriter {
             file,
             clock,
@@ -112,7 +118,7 @@ impl SavedKeeper {
         };
         let thread =
             thread::Builder::new().name("strait-saved".to_owned()).spawn(move || writer.run(&changed))?;
-        Ok(SavedKeeper { followed: Some(followed), thread: Some(thread) })
+        Ok((SavedKeeper { followed: Some(followed), thread: Some(thread) }, board))
     }
 
     /// From now on these are looked at.

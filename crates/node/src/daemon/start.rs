@@ -24,8 +24,7 @@ use zeroize::Zeroizing;
 use super::cache_keeper::CacheFiles;
 use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
-use super::manual::{self, ManualPeers};
-use super::metering;
+use super::manual::{self, ManualEntry, ManualPeers};
 use super::names::{NameQueries, Resolved};
 use super::roster::{self, Roster};
 use super::saved_keeper::SavedKeeper;
@@ -78,11 +77,9 @@ pub(super) fn start(
     resolver.confine(&user).map_err(StartError::Runtime)?;
     let directory = directory.begin(&config, &user)?;
     manual::say_missing(&config.peers);
-    // They read files of the system.
+    // It reads files of the system.
     let engines = engines(&config);
-    let zone = jiff::tz::TimeZone::system();
-    privileges::drop_all(user)?;
-    confine()?;
+    confine(user)?;
 
     cpu_time::count("strait");
     let clock = Clock::start();
@@ -93,13 +90,12 @@ pub(super) fn start(
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
-    control.be_quiet(config.link.metered.quiet);
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
     let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
-    let (readings, meters_read) = metering::board();
+    let (saved, meters_read) = SavedKeeper::keep(saved, clock).map_err(StartError::Runtime)?;
     let mut daemon = Daemon {
         path: path.to_owned(),
         rules: Arc::new(config.rules.clone()),
@@ -131,12 +127,20 @@ pub(super) fn start(
         streams,
         directory,
         caches: caches.map(CacheFiles::keep).transpose().map_err(StartError::Runtime)?,
-        saved: SavedKeeper::keep(saved, zone, readings, clock).map_err(StartError::Runtime)?,
+        saved,
         meters_read,
     };
-    entries.into_iter().for_each(|entry| daemon.add_manual(entry));
-    daemon.add_sessionless()?;
+    daemon.add_entries(entries)?;
     Ok(StartedDaemon { daemon, local, shared, metrics })
+}
+
+impl Daemon {
+    /// Adds the peers whose keys no session makes.
+    fn add_entries(&mut self, entries: Vec<ManualEntry>) -> Result<(), StartError> {
+        entries.into_iter().for_each(|entry| self.add_manual(entry));
+        self.add_sessionless()?;
+        Ok(())
+    }
 }
 
 /// Tells a gateway between sites, which this host may be, why peers do not reach the network behind it.
@@ -171,8 +175,9 @@ fn lock_memory() -> Option<String> {
     Some(words)
 }
 
-/// Has the kernel refuse what no tunnel needs, and says what it cannot.
-fn confine() -> Result<(), StartError> {
+/// Goes on without privileges, and has the kernel refuse what no tunnel needs; says what it cannot.
+fn confine(user: ServiceUser) -> Result<(), StartError> {
+    privileges::drop_all(user)?;
     let confinement = privileges::confine()?;
     if !confinement.calls {
         tracing::warn!(

@@ -14,7 +14,7 @@ use super::super::key_log::KeyLog;
 use super::super::manual::{self, CounterSource, ManualEntry};
 use super::super::path_keeper::PathKeeper;
 use super::super::roster::Roster;
-use super::super::saved_keeper;
+use super::super::saved_keeper::{self, SavedFigures};
 use super::super::starter::Starter;
 use super::{StartError, number, seed};
 use crate::config::Config;
@@ -23,7 +23,6 @@ use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::network::Plan;
 use crate::privileges;
-use crate::saved::SavedFile;
 use crate::tun::{Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
 
@@ -54,7 +53,7 @@ pub(super) struct Opened {
     pub(super) tun: Arc<Tun>,
     pub(super) paths: PathKeeper,
     /// Where what is saved is kept.
-    pub(super) saved: SavedFile,
+    pub(super) saved: SavedFigures,
 }
 
 impl Opened {
