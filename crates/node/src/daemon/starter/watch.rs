@@ -66,11 +66,20 @@ impl TunnelWatch {
         if change.tunnel {
             match network.repair(plan) {
                 Ok(repair) => log(interface, plan, &repair),
+                // The device goes with the packet process, which ends and says why.
+                Err(error) if !is_there(interface) => {
+                    tracing::debug!(interface, %error, "the interface is gone");
+                }
                 Err(error) => tracing::error!("another program changed the tunnel's network: {error}"),
             }
         }
         change.outside
     }
+}
+
+/// Whether there is an interface of this name.
+fn is_there(interface: &str) -> bool {
+    std::path::Path::new("/proc/sys/net/ipv4/conf").join(interface).exists()
 }
 
 fn log(interface: &str, plan: &Plan, repair: &Repair) {
