@@ -19,6 +19,7 @@ mod manual;
 mod outside;
 mod own;
 mod peer;
+mod price;
 mod problem;
 mod queueing;
 mod reader;
@@ -57,6 +58,7 @@ pub use manual::{
 };
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
+pub use price::{BadPrice, Price};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use sessionless::SessionlessSection;
@@ -167,7 +169,7 @@ pub enum RouteTable {
 }
 
 /// `[link]`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LinkSection {
     /// How fast this node may send, in wire bits.
     pub up: LinkRate,
@@ -179,6 +181,8 @@ pub struct LinkSection {
     pub queueing: Queueing,
 }
 
+    /// What traffic on it costs, if that was said.
+    pub price: Option<Price>,
 /// `[session]`: how long keys are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Session {

@@ -112,6 +112,14 @@ impl SavedAmounts {
 
     /// Wire bytes of both directions.
     #[must_use]
+    /// Bytes of packets less wire bytes, of both directions; less than 0 where headers cost more than was saved.
+    #[must_use]
+    pub fn saved(self) -> i64 {
+        let [before, wire] =
+            [self.before(), self.wire()].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        before - wire
+    }
+
     pub const fn wire(self) -> u64 {
         self.sent_wire_bytes.saturating_add(self.received_wire_bytes)
     }

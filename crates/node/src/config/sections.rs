@@ -18,7 +18,7 @@ use super::forward::forward;
 use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
-use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
+use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, Price, RouteTable, Session};
 use super::{broker, compress, directory, folder, kerberos, login, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
@@ -53,7 +53,8 @@ const NODE: &[&str] = &[
     "danger_open_metrics",
     "danger_export_keys",
 ];
-const LINK: &[&str] = &["up", "down", "overhead", "window", "hold", "interactive", "bulk", "aqm", "acks"];
+const LINK: &[&str] =
+    &["up", "down", "overhead", "price", "window", "hold", "interactive", "bulk", "aqm", "acks"];
 const SESSION: &[&str] = &["lifetime", "bytes", "packets"];
 
 /// Inner MTU when the file says nothing: WireGuard's, and our overhead is no larger.
@@ -328,6 +329,9 @@ pub(super) fn span(
     most: Duration,
     written: [&'static str; 2],
 ) -> Option<Duration> {
+        price: section
+            .parsed("price", "a price in quotes, as \"8/GB\"", str::parse::<Price>)
+            .map(|it| it.value),
     let parse = |given: &str| {
         let span = value::duration(given).map_err(Problem::from)?;
         let [shortest, longest] = written;

@@ -295,6 +295,7 @@ mod tests {
             ("", &format!("{rule}[link]\nup = \"1Mbit\"\n"), "link changed"),
             ("", "[link]\naqm = \"off\"\n", "compression rules changed; link changed"),
             ("table = 9\nfwmark = 5\n", rule, "changed in [node]: table, fwmark"),
+            ("", &format!("{rule}[link]\nprice = \"8/GB\"\n"), "link changed"),
         ] {
             assert_eq!(changes(&old, &config(node, rest)).to_string(), said, "{node}{rest}");
         }
