@@ -145,6 +145,10 @@ pub struct NodeSection {
     pub suites: SuiteSet,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// Where the page is served that shows the node.
+    pub web: Option<SocketAddr>,
+    /// The file with the token that the page asks for, if it does.
+    pub web_token_file: Option<PathBuf>,
     /// As whom packets are handled, by name.
     pub user: Option<String>,
     /// The group whose members may look at the tunnel, by name.
@@ -177,12 +181,12 @@ pub struct LinkSection {
     pub down: LinkRate,
     /// Bytes that the link layer adds to each IP packet.
     pub overhead: u16,
+    /// What traffic on it costs, if that was said.
+    pub price: Option<Price>,
     /// How packets wait for it.
     pub queueing: Queueing,
 }
 
-    /// What traffic on it costs, if that was said.
-    pub price: Option<Price>,
 /// `[session]`: how long keys are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Session {
@@ -279,6 +283,12 @@ impl Config {
         let open = self.node.metrics.filter(|address| !is_loopback(*address));
         let open =
             open.map(|address| format!("other hosts can read metrics at {address}, without a password"));
+        let page = self.node.web.filter(|address| !is_loopback(*address));
+        let page = page.map(|address| {
+            format!(
+                "the page at {address} is served without encryption: who sees its traffic on the way sees the token and all of the page"
+            )
+        });
         let mode = self.access.mode;
         let writable = (mode & 0o002 != 0).then(|| {
             let path = path.display();
@@ -291,7 +301,7 @@ impl Config {
                 capacity >> 20
             )
         });
-        [keys, open, writable].into_iter().flatten().chain(caches).collect()
+        [keys, open, page, writable].into_iter().flatten().chain(caches).collect()
     }
 
     /// The trust domains that have a byte cache, and how many bytes it holds.

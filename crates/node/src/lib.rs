@@ -46,3 +46,4 @@ pub mod tun;
 pub mod udp;
 pub mod units;
 pub mod wake;
+pub mod web;

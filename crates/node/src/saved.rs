@@ -5,6 +5,7 @@
 //! and `strait saved` reads, also while no daemon runs.
 
 mod block;
+mod figures;
 mod file;
 mod short;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use block::{BLOCK, Block};
+pub use figures::SavedFigures;
 pub use file::{SavedFile, SavedFileError, read};
 use short::Short;
 
@@ -110,8 +112,6 @@ impl SavedAmounts {
         self.sent_bytes.saturating_add(self.received_bytes)
     }
 
-    /// Wire bytes of both directions.
-    #[must_use]
     /// Bytes of packets less wire bytes, of both directions; less than 0 where headers cost more than was saved.
     #[must_use]
     pub fn saved(self) -> i64 {
@@ -120,6 +120,8 @@ impl SavedAmounts {
         before - wire
     }
 
+    /// Wire bytes of both directions.
+    #[must_use]
     pub const fn wire(self) -> u64 {
         self.sent_wire_bytes.saturating_add(self.received_wire_bytes)
     }

@@ -10,10 +10,9 @@ use strait_keying::sessionless::CardError;
 use strait_keying::{ParseKeyError, PublicKey};
 use strait_scheduler::{ParseRateError, ParseShareError};
 
-use super::KeyFileError;
 use super::manual::ManualProblem;
-use super::{BadPrice, KeyFileError};
 use super::value::{BadDuration, BadEndpoint, BadPorts, BadSize};
+use super::{BadPrice, KeyFileError};
 
 /// One thing wrong with a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -392,6 +391,7 @@ pub enum Problem {
     OpenMetrics {
         /// The address.
         address: SocketAddr,
+    },
     /// A page that other hosts could read.
     #[error(
         "the page at {address} would show addresses, peers and traffic to other hosts; write a loopback address such as \
@@ -405,7 +405,6 @@ pub enum Problem {
     /// A price.
     #[error(transparent)]
     Price(#[from] BadPrice),
-    },
     /// A key in a file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),

@@ -1,4 +1,5 @@
-//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute.
+//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute, and adds up what
+//! the page shows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,13 +7,15 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use strait_ipsec::{Counters, PeerCounters, RuleSet};
+use tokio::sync::watch;
 
 use super::Daemon;
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{SavedAmounts, SavedFile, SavedKind, SavedMinute, SavedName};
+use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName};
 
 /// Seconds between two looks: what a crash loses at most.
 const EVERY: u64 = 60;
@@ -48,9 +51,17 @@ struct SavedSeriesWriter {
     file: SavedFile,
     clock: Clock,
     sources: Vec<SavedSource>,
+    shown: Option<SavedShown>,
     /// Whether the last write failed, and whether some series have no room, so that each is said once.
     fails: bool,
     full: bool,
+}
+
+/// Who is told of the sums, and where days begin.
+#[derive(Debug)]
+pub(super) struct SavedShown {
+    pub(super) zone: TimeZone,
+    pub(super) figures: watch::Sender<Option<Arc<SavedFigures>>>,
 }
 
 /// Opens the file for the tunnel of this interface, while this process may. What is wrong is said, and nothing is kept then.
@@ -66,9 +77,13 @@ pub(super) fn open(interface: &str) -> Option<SavedFile> {
 
 impl SavedKeeper {
     /// Starts the thread.
-    pub(super) fn keep(file: SavedFile, clock: Clock) -> std::io::Result<SavedKeeper> {
+    pub(super) fn keep(
+        (file, shown): (SavedFile, Option<SavedShown>),
+        clock: Clock,
+    ) -> std::io::Result<SavedKeeper> {
         let (sources, changed) = mpsc::channel();
-        let mut writer = SavedSeriesWriter { file, clock, sources: Vec::new(), fails: false, full: false };
+        let mut writer =
+            SavedSeriesWriter { file, clock, sources: Vec::new(), shown, fails: false, full: false };
         let thread =
             thread::Builder::new().name("strait-saved".to_owned()).spawn(move || writer.run(&changed))?;
         Ok(SavedKeeper { sources: Some(sources), thread: Some(thread) })
@@ -134,6 +149,7 @@ impl SavedSeriesWriter {
             source.before = same.map_or(source.before, |known| known.before);
         }
         self.sources = sources;
+        self.show(unix_time());
     }
 
     /// Adds what came since the last look to the minute of `at`, and writes it.
@@ -161,6 +177,21 @@ impl SavedSeriesWriter {
             tracing::warn!(%error, "what the tunnel saves cannot be written; it is tried again each minute");
         }
         self.fails = written.is_err();
+        self.show(at);
+    }
+
+    /// Adds up what the page shows, with what the counters said at the last look.
+    fn show(&self, at: u64) {
+        let Some(SavedShown { zone, figures }) = &self.shown else { return };
+        let Some(mut sums) = SavedFigures::of(self.file.all(), at, zone) else { return };
+        for SavedSource { name, before, .. } in &self.sources {
+            match name.kind {
+                SavedKind::Peer => drop(sums.peers.insert(name.name.clone(), before.amounts)),
+                SavedKind::Control => sums.control = before.amounts,
+                SavedKind::Rule => {}
+            }
+        }
+        figures.send_replace(Some(Arc::new(sums)));
     }
 }
 

@@ -87,6 +87,12 @@ impl SavedFile {
         self.series.get_mut(at)
     }
 
+    /// All series.
+    #[must_use]
+    pub fn all(&self) -> &[SavedSeries] {
+        &self.series
+    }
+
     /// Writes the blocks that changed. What could not be written is written next time.
     ///
     /// # Errors
