@@ -26,12 +26,23 @@ pub struct SavedFigures {
     pub today: SavedAmounts,
     /// The last day, by ten minutes, the earliest first: 144 of them, the last of which is not over.
     pub day: Vec<SavedAmounts>,
-    /// The last 31 days with their names, such as `27 Nov`, the earliest first; the last of them is not over.
-    pub days: Vec<(String, SavedAmounts)>,
+    /// The last 31 days, the earliest first; the last of them is not over.
+    pub days: Vec<SavedDay>,
     /// What the counters of each peer said when this was added up, by its name.
     pub peers: BTreeMap<String, SavedAmounts>,
     /// What those of control said.
     pub control: SavedAmounts,
+}
+
+/// A day in the time zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SavedDay {
+    /// Its number in the month: `27`.
+    pub day: String,
+    /// The month and its year: `Nov 2026`.
+    pub month: String,
+    /// What came on it.
+    pub amounts: SavedAmounts,
 }
 
 impl SavedFigures {
@@ -46,7 +57,8 @@ impl SavedFigures {
         let of = |date: Date| by_date.get(&date).copied().unwrap_or_default();
         let days = (0..DAYS).rev().filter_map(|back| {
             let date = today.checked_sub(Span::new().days(i64::try_from(back).ok()?)).ok()?;
-            Some((date.strftime("%-d %b").to_string(), of(date)))
+            let [day, month] = ["%-d", "%b %Y"].map(|form| date.strftime(form).to_string());
+            Some(SavedDay { day, month, amounts: of(date) })
         });
         let this_month = by_date.iter().filter(|(date, _)| date.first_of_month() == today.first_of_month());
         let last = at / (MINUTES * MINUTE);
@@ -118,8 +130,12 @@ mod tests {
         assert_eq!(figures.today.sent_bytes, 1_000);
         assert_eq!((figures.day.len(), figures.days.len()), (144, 31));
         assert_eq!((figures.day[143].sent_bytes, figures.day[141].sent_wire_bytes), (1_000, 100));
-        let day = |at: usize| (figures.days[at].0.as_str(), figures.days[at].1.sent_bytes);
-        assert_eq!([day(30), day(29), day(3)], [("27 Nov", 1_000), ("26 Nov", 500), ("31 Oct", 200)]);
+        let day = |at: usize| {
+            let SavedDay { day, month, amounts } = &figures.days[at];
+            (day.as_str(), month.as_str(), amounts.sent_bytes)
+        };
+        let expected = [("27", "Nov 2026", 1_000), ("26", "Nov 2026", 500), ("31", "Oct 2026", 200)];
+        assert_eq!([day(30), day(29), day(3)], expected);
     }
 
     #[test]
@@ -127,7 +143,7 @@ mod tests {
         let all = [series(SavedKind::Peer, &[(NOW, 1_000)])];
         let zone = TimeZone::fixed(jiff::tz::offset(9));
         let figures = SavedFigures::of(&all, NOW, &zone).unwrap();
-        assert_eq!(figures.days[30].0, "28 Nov");
+        assert_eq!(figures.days[30].day, "28");
         assert_eq!(figures.today.sent_bytes, 1_000);
         assert_eq!(SavedFigures::of(&all, u64::MAX, &zone), None);
     }

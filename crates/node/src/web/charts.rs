@@ -2,7 +2,7 @@
 
 use strait_chart::{Axis, Bars, Chart, ChartLine, Cluster, Lines, Plot};
 
-use crate::saved::{SavedAmounts, SavedFigures};
+use crate::saved::{SavedAmounts, SavedDay, SavedFigures};
 
 /// What the two lines, or bars, of each chart are.
 const BEFORE: &str = "before";
@@ -44,15 +44,18 @@ pub(super) fn day(figures: &SavedFigures) -> String {
 
 /// The last month by day.
 pub(super) fn month(figures: &SavedFigures) -> String {
-    let cluster = |(name, amounts): &(String, SavedAmounts)| Cluster {
-        name: name.clone(),
-        section: String::new(),
-        values: vec![amounts.before() as f64, amounts.wire() as f64],
+    let cluster = |SavedDay { day, month, amounts }: &SavedDay| {
+        // A day without traffic has a gap, and not a number.
+        let values = match *amounts == SavedAmounts::default() {
+            true => vec![f64::NAN; 2],
+            false => vec![amounts.before() as f64, amounts.wire() as f64],
+        };
+        Cluster { name: day.clone(), section: month.clone(), values }
     };
     let chart = Chart {
         title: "Bytes in a day".to_owned(),
         source: SOURCE.to_owned(),
-        y: axis("bytes in a day", figures.days.iter().map(|(_, amounts)| *amounts)),
+        y: axis("bytes in a day", figures.days.iter().map(|day| day.amounts)),
         plot: Plot::Bars(Bars {
             series: [BEFORE, WIRE].map(str::to_owned).to_vec(),
             clusters: figures.days.iter().map(cluster).collect(),
