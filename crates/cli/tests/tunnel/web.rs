@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -16,6 +17,8 @@ use crate::why::{END, TEXT, sections, transfer};
 
 /// Where the page is, at each site.
 const PAGE: &str = "127.0.0.1:9478";
+/// The token of the second site.
+const TOKEN: &str = "sixteen-characters-and-more";
 /// Pixels of a picture of it.
 const SIZE: [u32; 2] = [1_100, 2_000];
 /// What a browser says when a page does what its policy forbids.
@@ -146,9 +149,22 @@ fn has_a_picture(pair: &Pair, url: &str) {
     let path = pair.dir.path().join("page.png");
     picture(pair, url, &path);
     assert_eq!(png_size(&path), SIZE);
-    if let Some(folder) = std::env::var_os("STRAIT_KEEP_PICTURES") {
-        fs::copy(&path, Path::new(&folder).join("page.png")).unwrap();
-    }
+}
+
+/// A link with the token shows the page of the second site, and goes on with a cookie; without it there is none.
+fn asks_for_the_token(pair: &Pair) {
+    let mut browser = Browser::open(&pair.hosts.b, &pair.dir.path().join("stranger"));
+    let url = format!("http://{PAGE}/");
+    browser.go(&url);
+    browser.shows("no page without the token", |html| {
+        html.contains("asks for the token in web_token_file") && !html.contains("site-a")
+    });
+    browser.go(&format!("{url}?token={TOKEN}"));
+    let live = |html: &str| html.contains(">live</span>") && html.contains("<td>site-a</td>");
+    let seen = browser.shows("the page with the token", live);
+    assert!(!seen.contains(TOKEN));
+    browser.go(&url);
+    browser.shows("the page with the cookie", live);
 }
 
 /// Other names, methods, paths and hosts get nothing.
@@ -172,7 +188,11 @@ fn a_browser_shows_a_tunnel_live_and_without_a_script() {
     let node = format!("web = \"{PAGE}\"");
     let priced = sections("1.5Mbit").replace("[link]\n", "[link]\nprice = \"8/GB\"\n");
     pair.start(0, Extra { node: &node, sections: &priced, ..Extra::default() });
-    pair.start(1, Extra::default());
+    let token = pair.dir.path().join("web.token");
+    fs::write(&token, TOKEN).unwrap();
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
+    let asking = format!("{node}\nweb_token_file = \"{}\"", token.display());
+    pair.start(1, Extra { node: &asking, ..Extra::default() });
     pair.wait_for_session();
     let what = Arc::new(AtomicU8::new(TEXT));
     let sending = transfer(&pair, &what);
@@ -219,6 +239,7 @@ fn a_browser_shows_a_tunnel_live_and_without_a_script() {
     assert!(complaints.contains(VIOLATION), "what is not found above is found here: {complaints}");
     drop(browser);
 
+    asks_for_the_token(&pair);
     has_a_picture(&pair, &url);
     refuses_others(&pair);
     what.store(END, Ordering::Relaxed);
