@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
+use strait_node::config::Price;
 use strait_node::path_memory::{state_folder, unix_time};
 use strait_node::saved::{self, SavedAmounts, SavedKind, SavedSeries};
 
@@ -184,12 +185,10 @@ impl SavedReport {
 }
 
 impl SavedLine {
-    /// With the price of a byte.
-    fn new(name: String, amounts: SavedAmounts, price: Option<f64>) -> SavedLine {
-        let [before, wire] =
-            [amounts.before(), amounts.wire()].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
-        let saved_bytes = before - wire;
-        SavedLine { name, amounts, saved_bytes, saved_price: price.map(|price| price * saved_bytes as f64) }
+    /// With the price of traffic.
+    fn new(name: String, amounts: SavedAmounts, price: Option<Price>) -> SavedLine {
+        let saved_bytes = amounts.saved();
+        SavedLine { name, amounts, saved_bytes, saved_price: price.map(|price| price.of(saved_bytes)) }
     }
 
     fn cells(&self) -> Vec<String> {

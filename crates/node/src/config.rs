@@ -20,6 +20,7 @@ mod metering;
 mod outside;
 mod own;
 mod peer;
+mod price;
 mod problem;
 mod queueing;
 mod reader;
@@ -59,6 +60,7 @@ pub use manual::{
 pub use metering::{BadPercent, MeteredSection};
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};
+pub use price::{BadPrice, Price};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use sessionless::SessionlessSection;
@@ -147,6 +149,10 @@ pub struct NodeSection {
     pub suites: SuiteSet,
     /// Where metrics are served.
     pub metrics: Option<SocketAddr>,
+    /// Where the page is served that shows the node.
+    pub web: Option<SocketAddr>,
+    /// The file with the token that the page asks for, if it does.
+    pub web_token_file: Option<PathBuf>,
     /// As whom packets are handled, by name.
     pub user: Option<String>,
     /// The group whose members may look at the tunnel, by name.
@@ -171,7 +177,7 @@ pub enum RouteTable {
 }
 
 /// `[link]`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinkSection {
     /// How fast this node may send, in wire bits.
     pub up: LinkRate,
@@ -179,6 +185,8 @@ pub struct LinkSection {
     pub down: LinkRate,
     /// Bytes that the link layer adds to each IP packet.
     pub overhead: u16,
+    /// What traffic on it costs, if that was said.
+    pub price: Option<Price>,
     /// How packets wait for it.
     pub queueing: Queueing,
     /// What its bytes cost.
@@ -281,6 +289,12 @@ impl Config {
         let open = self.node.metrics.filter(|address| !is_loopback(*address));
         let open =
             open.map(|address| format!("other hosts can read metrics at {address}, without a password"));
+        let page = self.node.web.filter(|address| !is_loopback(*address));
+        let page = page.map(|address| {
+            format!(
+                "the page at {address} is served without encryption: who sees its traffic on the way sees the token and all of the page"
+            )
+        });
         let mode = self.access.mode;
         let writable = (mode & 0o002 != 0).then(|| {
             let path = path.display();
@@ -293,7 +307,7 @@ impl Config {
                 capacity >> 20
             )
         });
-        [keys, open, writable].into_iter().flatten().chain(caches).collect()
+        [keys, open, page, writable].into_iter().flatten().chain(caches).collect()
     }
 
     /// What `quiet` costs, a sentence each; nothing where the link is not quiet.

@@ -239,12 +239,15 @@ pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
-    let StartedDaemon { daemon, local, shared, metrics } =
+    let StartedDaemon { daemon, local, shared, metrics, web } =
         start::start(path, config, Processes { starter, resolver, directory, services }, names)?;
     let ended = runtime.block_on(async {
         let (asks, asked) = mpsc::channel(ASKED);
         for socket in shared.iter().chain([&local]) {
             socket.serve(asks.clone())?;
+        }
+        if let Some(web) = web {
+            web.serve(asks.clone()).map_err(StartError::Runtime)?;
         }
         if let Some(metrics) = metrics {
             metrics.serve(asks).map_err(StartError::Runtime)?;

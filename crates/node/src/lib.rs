@@ -44,4 +44,6 @@ pub mod tap;
 mod testing;
 pub mod tun;
 pub mod udp;
+pub mod units;
 pub mod wake;
+pub mod web;

@@ -720,4 +720,4 @@ fn codecs(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -101,6 +101,9 @@ pub struct NodeReport {
     pub up_bits_per_second: Option<u64>,
     /// Configured link rate in (`[link] down`), in bit/s of wire bytes.
     pub down_bits_per_second: Option<u64>,
+    /// Price of a gigabyte (10^9 bytes) on the wire (`[link] price`); none where none is configured.
+    #[serde(default)]
+    pub price_per_gigabyte: Option<f64>,
     /// Whether the link rate out is estimated (`up = "auto"`).
     pub up_auto: bool,
     /// Whether peers estimate the link rate in (`down = "auto"`).

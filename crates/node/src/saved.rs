@@ -5,6 +5,7 @@
 //! and `strait saved` reads, also while no daemon runs.
 
 mod block;
+mod figures;
 mod file;
 mod short;
 
@@ -13,6 +14,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use block::{BLOCK, Block};
+pub use figures::{SavedDay, SavedFigures};
 pub use file::{SavedFile, SavedFileError, read};
 use short::Short;
 
@@ -108,6 +110,14 @@ impl SavedAmounts {
     #[must_use]
     pub const fn before(self) -> u64 {
         self.sent_bytes.saturating_add(self.received_bytes)
+    }
+
+    /// Bytes of packets less wire bytes, of both directions; less than 0 where headers cost more than was saved.
+    #[must_use]
+    pub fn saved(self) -> i64 {
+        let [before, wire] =
+            [self.before(), self.wire()].map(|bytes| i64::try_from(bytes).unwrap_or(i64::MAX));
+        before - wire
     }
 
     /// Wire bytes of both directions.

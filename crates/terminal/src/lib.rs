@@ -13,6 +13,6 @@ pub mod program;
 pub mod progress;
 pub mod service;
 pub mod table;
-pub mod units;
 
 pub use failure::{Code, CommandResult, Failure, colours};
+pub use strait_node::units;

@@ -4,12 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
-use strait_node::config::duration;
+use strait_node::config::{Price, duration};
 
 /// Seconds that are kept: 400 days.
 const KEPT: Duration = Duration::from_secs(400 * 86_400);
-/// Units that traffic is sold in, and their bytes.
-const SOLD: [(&str, f64); 3] = [("GB", 1e9), ("MB", 1e6), ("TB", 1e12)];
 
 /// Flags of `saved`.
 #[derive(Debug, Args)]
@@ -24,8 +22,8 @@ pub(crate) struct Saved {
     #[arg(long, value_name = "WHAT", default_value = "peer")]
     pub(crate) by: SavedBy,
     /// Price of traffic on the wire, such as 8/GB, to say what was saved in money
-    #[arg(long, value_name = "PRICE", value_parser = price)]
-    pub(crate) price: Option<f64>,
+    #[arg(long, value_name = "PRICE")]
+    pub(crate) price: Option<Price>,
     /// Print comma-separated values instead of a table
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
@@ -53,30 +51,9 @@ fn since(given: &str) -> Result<Duration, String> {
     if span <= KEPT { Ok(span) } else { Err(format!("`{given}` is longer than figures are kept: 400d")) }
 }
 
-/// A price of a byte.
-fn price(given: &str) -> Result<f64, String> {
-    let wrong = || format!("`{given}` is not a price: write a number and /GB, such as 8/GB");
-    let (number, unit) = given.split_once('/').unwrap_or((given, "GB"));
-    let (_, bytes) = SOLD.into_iter().find(|(name, _)| *name == unit.trim()).ok_or_else(wrong)?;
-    let number: f64 = number.trim().parse().map_err(|_| wrong())?;
-    if number.is_finite() && number >= 0.0 { Ok(number / bytes) } else { Err(wrong()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn prices_as_providers_write_them() {
-        for (given, a_gigabyte) in
-            [("8/GB", 8.0), ("8", 8.0), ("0.01/MB", 10.0), ("2000 / TB", 2.0), ("0", 0.0)]
-        {
-            assert!((price(given).unwrap() * 1e9 - a_gigabyte).abs() < 1e-9, "{given}");
-        }
-        for given in ["", "8/GiB", "-1/GB", "nan", "8/GB/month", "cheap"] {
-            assert!(price(given).unwrap_err().contains("8/GB"), "{given}");
-        }
-    }
 
     #[test]
     fn no_more_is_asked_for_than_is_kept() {

@@ -24,7 +24,6 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
-use strait_terminal::decision::reason;
 use strait_transfer::path::Printable;
 
 use super::view::{Page, View};
@@ -177,7 +176,7 @@ fn selected_line(view: &View) -> Line<'static> {
                 "{}  {}: {}",
                 plain(&decision.class),
                 plain(&decision.choice),
-                reason(decision)
+                decision.reason_words()
             ))
         }
         _ => match view.polls().report().node.warnings.as_slice() {

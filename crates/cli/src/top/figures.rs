@@ -156,13 +156,7 @@ impl Polls {
 
 impl Flow {
     fn of(decision: &DecisionReport) -> Flow {
-        let bytes = decision.bytes_per_second;
-        let estimate = decision.estimate.as_ref().filter(|it| it.method == decision.choice);
-        let ratio = estimate.map(|it| it.ratio).filter(|ratio| ratio.is_finite() && *ratio > 0.0);
-        let after = match decision.choice.as_str() {
-            "none" => Some(bytes),
-            _ => ratio.map(|ratio| (bytes as f64 / ratio) as u64),
-        };
+        let (after, ratio) = (decision.compressed_bytes_per_second(), decision.chosen_ratio());
         Flow { decision: decision.clone(), after, ratio }
     }
 

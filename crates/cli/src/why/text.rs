@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport, StagesReport};
 use strait_scheduler::Rate;
-use strait_terminal::decision::{reason, runner_up};
+use strait_terminal::decision::runner_up;
 
 use crate::show::text::{history, leak, queue, repair};
 use crate::table::TextTable;
@@ -76,7 +76,8 @@ fn one(decision: &DecisionReport) -> String {
 
 /// A decision with its figures, but the times of the stages: names and values.
 pub(crate) fn lines(decision: &DecisionReport) -> Vec<(&'static str, String)> {
-    let choice = format!("{} since {}: {}", decision.choice, span(decision.age_seconds), reason(decision));
+    let choice =
+        format!("{} since {}: {}", decision.choice, span(decision.age_seconds), decision.reason_words());
     let estimate = decision.estimate.iter().flat_map(|estimate| figures(decision, estimate));
     [("to", target(decision)), ("choice", choice)].into_iter().chain(estimate).collect()
 }
@@ -97,7 +98,12 @@ pub(super) fn change(decision: &DecisionReport, before: Option<&str>, now: Syste
     });
     let from = before.map(|before| format!("{before} -> ")).unwrap_or_default();
     let DecisionReport { class, choice, .. } = decision;
-    format!("{}  {class}  {from}{choice}: {}{}", clock(now), reason(decision), figures.unwrap_or_default())
+    format!(
+        "{}  {class}  {from}{choice}: {}{}",
+        clock(now),
+        decision.reason_words(),
+        figures.unwrap_or_default()
+    )
 }
 
 fn target(decision: &DecisionReport) -> String {

@@ -9,6 +9,7 @@ mod aggregation;
 mod behind_ip;
 mod block_history;
 mod broker;
+mod browser;
 mod by_hand;
 mod byte_cache;
 mod capture;
@@ -67,4 +68,5 @@ mod tmux;
 #[cfg(feature = "top")]
 mod top;
 mod traffic;
+mod web;
 mod why;

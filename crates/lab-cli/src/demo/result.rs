@@ -12,7 +12,7 @@ use super::path::{DemoPath, LossShare};
 use super::stage::DemoVariant;
 use crate::table::{Side, TextTable};
 use crate::units;
-use strait_terminal::decision::{reason, runner_up};
+use strait_terminal::decision::runner_up;
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
@@ -205,7 +205,7 @@ impl Summary<'_> {
             Some([
                 file.name.clone(),
                 decision.choice.clone(),
-                format!("{}{}", reason(decision), figures.unwrap_or_default()),
+                format!("{}{}", decision.reason_words(), figures.unwrap_or_default()),
             ])
         };
         let mut table = TextTable::new(["file", "chosen", "because"]).side(1, Side::Left).side(2, Side::Left);

@@ -26,6 +26,8 @@ pub(super) trait Files {
     fn own_key(&self, path: &Path) -> Result<PublicKey, KeyFileError>;
     /// Whether the pre-shared token in a file can be read.
     fn token(&self, path: &Path) -> Result<(), KeyFileError>;
+    /// Whether the token of the page in a file can be read.
+    fn web_token(&self, path: &Path) -> Result<(), KeyFileError>;
     /// A manual key as it is written in a file.
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError>;
     /// Whose the configuration itself is, and what others may do with it.
@@ -38,7 +40,7 @@ pub(super) struct OnDisk {
     pub(super) access: Access,
     /// A private key that is known already, and is not read again.
     pub(super) known: Option<(PathBuf, PublicKey)>,
-    /// Whether the token is known already, and is not read again.
+    /// Whether the tokens are known already, and are not read again.
     pub(super) token_known: bool,
 }
 
@@ -56,6 +58,10 @@ impl Files for OnDisk {
         } else {
             key_file::read(path, self.access.owner).map(|_: PresharedToken| ())
         }
+    }
+
+    fn web_token(&self, path: &Path) -> Result<(), KeyFileError> {
+        if self.token_known { Ok(()) } else { key_file::read_web_token(path, self.access.owner).map(drop) }
     }
 
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
@@ -79,6 +85,10 @@ impl Files for WithoutIdentity {
         Ok(())
     }
 
+    fn web_token(&self, _: &Path) -> Result<(), KeyFileError> {
+        Ok(())
+    }
+
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
         key_file::read_text(path, self.0.owner)
     }
@@ -97,6 +107,10 @@ impl Files for Nothing {
     }
 
     fn token(&self, _: &Path) -> Result<(), KeyFileError> {
+        Err(KeyFileError::Skipped)
+    }
+
+    fn web_token(&self, _: &Path) -> Result<(), KeyFileError> {
         Err(KeyFileError::Skipped)
     }
 

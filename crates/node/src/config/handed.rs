@@ -126,6 +126,10 @@ impl Files for Noted {
         self.disk.token(path)
     }
 
+    fn web_token(&self, path: &Path) -> Result<(), KeyFileError> {
+        self.disk.web_token(path)
+    }
+
     fn key_text(&self, path: &Path) -> Result<Zeroizing<String>, KeyFileError> {
         let text = self.disk.key_text(path)?;
         self.keys.borrow_mut().insert(path.to_owned(), text.clone());
@@ -153,6 +157,10 @@ impl Files for HandedFiles<'_> {
     }
 
     fn token(&self, _: &Path) -> Result<(), KeyFileError> {
+        Ok(())
+    }
+
+    fn web_token(&self, _: &Path) -> Result<(), KeyFileError> {
         Ok(())
     }
 

@@ -10,6 +10,8 @@ use strait_keying::ParseKeyError;
 use strait_keying::sessionless::KemKey;
 use zeroize::Zeroizing;
 
+use crate::web::WebToken;
+
 /// A key file has some 45 bytes, at most 131 (the longest key in hex); more than this is another file.
 const FILE_MAX: usize = 1024;
 /// One with an ML-KEM-768 key has 3,201 bytes; more than this is another file.
@@ -77,6 +79,12 @@ pub enum KeyFileError {
         /// The file.
         path: PathBuf,
     },
+    /// It holds something else than a token for the page.
+    #[error("the file {} holds no token for the page, which is one line of 16 to 256 letters, digits and signs; make one with `strait keygen --out`", path.display())]
+    NotAWebToken {
+        /// The file.
+        path: PathBuf,
+    },
     /// It was not looked at, because only a text was checked.
     #[error("the key file was not read")]
     Skipped,
@@ -89,6 +97,15 @@ pub(super) fn read<K: FromStr<Err = ParseKeyError>>(path: &Path, trusted: u32) -
         other => other,
     })?;
     text.parse().map_err(|error| KeyFileError::NotAKey { path: path.to_owned(), error })
+}
+
+/// The token of the page in the file `path`, as [`read`].
+pub(super) fn read_web_token(path: &Path, trusted: u32) -> Result<WebToken, KeyFileError> {
+    let text = read_text(path, trusted).map_err(|error| match error {
+        KeyFileError::NoSecret { path } => KeyFileError::Missing { path },
+        other => other,
+    })?;
+    WebToken::new(text.trim_end()).ok_or_else(|| KeyFileError::NotAWebToken { path: path.to_owned() })
 }
 
 /// Where the ML-KEM key of the node is whose private key is in the file `private`: beside it.

@@ -10,6 +10,7 @@ use strait_keying::{
 };
 
 use crate::clock::Clock;
+use crate::web::WebToken;
 
 use super::{Config, KeyFileError, kem_key_file, key_file};
 
@@ -21,6 +22,15 @@ impl Config {
     pub fn token(&self) -> Result<Option<PresharedToken>, KeyFileError> {
         let read = |path| key_file::read(path, self.access.owner);
         self.node.token_file.as_deref().map(read).transpose()
+    }
+
+    /// Reads the token that the page asks for; none when no file is named for it.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] with the remedy.
+    pub(crate) fn web_token(&self) -> Result<Option<WebToken>, KeyFileError> {
+        let read = |path| key_file::read_web_token(path, self.access.owner);
+        self.node.web_token_file.as_deref().map(read).transpose()
     }
 
     /// Reads the private key, which a configuration never holds; none when no file is named for it.

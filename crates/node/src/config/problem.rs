@@ -12,10 +12,10 @@ use strait_scheduler::calendar::ParseWindowError;
 use strait_scheduler::metering::ParseCapError;
 use strait_scheduler::{ParseRateError, ParseShareError};
 
-use super::KeyFileError;
 use super::manual::ManualProblem;
 use super::metering::BadPercent;
 use super::value::{BadDuration, BadEndpoint, BadPorts, BadSize};
+use super::{BadPrice, KeyFileError};
 
 /// One thing wrong with a configuration.
 #[derive(Debug, thiserror::Error)]
@@ -412,6 +412,19 @@ pub enum Problem {
         /// The address.
         address: SocketAddr,
     },
+    /// A page that other hosts could read.
+    #[error(
+        "the page at {address} would show addresses, peers and traffic to other hosts; write a loopback address such as \
+         \"127.0.0.1:9478\", or have it ask for a token: `web_token_file = \"web.token\"`, made by \
+         `strait keygen --out web.token`"
+    )]
+    OpenWeb {
+        /// The address.
+        address: SocketAddr,
+    },
+    /// A price.
+    #[error(transparent)]
+    Price(#[from] BadPrice),
     /// A key in a file cannot be used.
     #[error(transparent)]
     KeyFile(#[from] KeyFileError),

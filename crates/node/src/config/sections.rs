@@ -18,7 +18,7 @@ use super::forward::forward;
 use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
-use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, RouteTable, Session};
+use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, Price, RouteTable, Session};
 use super::{broker, compress, directory, folder, kerberos, login, metering, outside, peer, value};
 use crate::tun;
 use crate::udp::Listen;
@@ -46,6 +46,8 @@ const NODE: &[&str] = &[
     "iv",
     "suites",
     "metrics",
+    "web",
+    "web_token_file",
     "user",
     "group",
     "keep_sent",
@@ -57,6 +59,7 @@ const LINK: &[&str] = &[
     "up",
     "down",
     "overhead",
+    "price",
     "window",
     "hold",
     "interactive",
@@ -211,6 +214,8 @@ fn node_section(
             .unwrap_or(IvMode::Implicit),
         suites: suites(section),
         metrics: metrics(section),
+        web: web(section),
+        web_token_file: web_token_file(section, beside),
         user: section.parsed("user", "a name in quotes", |name| words("user", name)).map(|name| name.value),
         group: section
             .parsed("group", "a name in quotes", |name| words("group", name))
@@ -303,6 +308,39 @@ fn metrics(section: &Section<'_>) -> Option<SocketAddr> {
     Some(address.value)
 }
 
+/// Where the page is served; for other hosts with a token only.
+fn web(section: &Section<'_>) -> Option<SocketAddr> {
+    let parse = |given: &str| {
+        let example = "\"127.0.0.1:9478\"";
+        let address: Option<SocketAddr> = given.parse().ok();
+        address.ok_or_else(|| Problem::SocketAddress { given: given.to_owned(), example })
+    };
+    let address = section.parsed("web", "an address with a port in quotes", parse)?;
+    if section.value("web_token_file").is_none() && !super::is_loopback(address.value) {
+        section.note(address.span, Problem::OpenWeb { address: address.value });
+    }
+    Some(address.value)
+}
+
+fn web_token_file(section: &Section<'_>, beside: &Beside<'_>) -> Option<PathBuf> {
+    let path = |text: &str| Ok::<PathBuf, Problem>(beside.path(text));
+    let file = section.parsed("web_token_file", "the name of a file in quotes", path)?;
+    if section.value("web").is_none() {
+        let problem = Problem::Missing {
+            key: "web",
+            section: "[node] with `web_token_file`",
+            example: "web = \"127.0.0.1:9478\"",
+        };
+        section.note(file.span.clone(), problem);
+    }
+    if let Err(error) = beside.files.web_token(&file.value)
+        && !matches!(error, KeyFileError::Skipped)
+    {
+        section.note(file.span, error);
+    }
+    Some(file.value)
+}
+
 fn link_section(section: &Section<'_>) -> LinkSection {
     let rate = |key| {
         let rate =
@@ -313,6 +351,9 @@ fn link_section(section: &Section<'_>) -> LinkSection {
         up: rate("up"),
         down: rate("down"),
         overhead: section.short("overhead", 0..=MOST_OVERHEAD).unwrap_or(0),
+        price: section
+            .parsed("price", "a price in quotes, as \"8/GB\"", str::parse::<Price>)
+            .map(|it| it.value),
         queueing: queueing(section),
         metered: metering::metered(section),
     }

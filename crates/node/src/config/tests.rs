@@ -43,12 +43,14 @@ dns_search = "corp.example"
 iv = "explicit"
 suites = ["aes-256-gcm"]
 metrics = "127.0.0.1:9477"
+web = "[::1]:9478"
 keep_sent = "2GiB"
 danger_export_keys = "/tmp/keys"
 [link]
 up = "1.5Mbit"
 down = "6 Mbit/s"
 overhead = 14
+price = "8/GB"
 window = 32
 hold = "20ms"
 interactive = "50%"
@@ -108,6 +110,7 @@ fn every_key_is_parsed() {
     assert_eq!(config.node.dns_search, ["corp.example"]);
     assert_eq!(suites.iter().map(|suite| suite.name()).collect::<Vec<_>>(), ["aes-256-gcm"]);
     assert_eq!(*metrics, Some("127.0.0.1:9477".parse().unwrap()));
+    assert_eq!((config.node.web, config.link.price), ("[::1]:9478".parse().ok(), "8/GB".parse().ok()));
     assert_eq!(config.node.keep_sent, Some(2 << 30));
     assert_eq!(danger_export_keys.as_deref(), Some(Path::new("/tmp/keys")));
     assert_eq!(config.link.up, "1.5Mbit".parse().unwrap());
@@ -118,7 +121,7 @@ fn every_key_is_parsed() {
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 35, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 37, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");
@@ -193,7 +196,7 @@ fn unknown_keys_are_named_with_their_place_and_the_nearest() {
     );
     let zebra = errors("[link]\nzebra = 1\n");
     assert!(
-        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, window, hold, interactive, bulk, aqm, acks, cap, cap_reset_day, cap_overhead, cap_warn, cap_bulk_window, cap_stop_bulk, cap_interactive_only, bulk_between, on_cap, quiet\n"),
+        zebra.starts_with("dir/site.toml:5:1: unknown key `zebra` in [link]; known are up, down, overhead, price, window, hold, interactive, bulk, aqm, acks, cap, cap_reset_day, cap_overhead, cap_warn, cap_bulk_window, cap_stop_bulk, cap_interactive_only, bulk_between, on_cap, quiet\n"),
         "{zebra}"
     );
 }
@@ -574,6 +577,57 @@ fn metrics_for_other_hosts_and_other_insecure_settings_are_allowed_by_name_and_s
         let said = Config::load(&file).unwrap().warnings(&file);
         assert_eq!(said.len(), warnings, "{said:?}");
     }
+}
+
+#[test]
+fn the_page_is_for_this_host_or_asks_for_a_token() {
+    let page = |address: &str, more: &str| {
+        let node = NODE.replace("[node]", &format!("[node]\nweb = \"{address}\"\n{more}"));
+        Config::parse(&node, Path::new("x.toml")).map(|config| config.warnings(Path::new("x.toml")))
+    };
+    for own in ["127.0.0.1:9478", "[::1]:9478", "[::ffff:127.0.0.1]:9478"] {
+        assert_eq!(page(own, "").unwrap(), [""; 0], "{own}");
+        assert_eq!(page(own, "web_token_file = \"t\"\n").unwrap(), [""; 0], "{own}");
+    }
+    for other in ["0.0.0.0:9478", "192.0.2.1:9478", "[::]:9478", "10.77.0.1:9478"] {
+        let said = page(other, "").unwrap_err().to_string();
+        assert!(said.contains("loopback address such as") && said.contains("`web_token_file = "), "{said}");
+        let said = page(other, "web_token_file = \"t\"\n").unwrap();
+        assert!(matches!(&said[..], [one] if one.contains("without encryption")), "{said:?}");
+    }
+    for (given, words) in [("9478", "127.0.0.1:9478"), ("localhost:9478", "127.0.0.1:9478")] {
+        let said = page(given, "").unwrap_err().to_string();
+        assert!(said.contains(words), "{said}");
+    }
+    let said = parse(&NODE.replace("[node]", "[node]\nweb_token_file = \"t\"")).unwrap_err().to_string();
+    assert!(said.contains("needs `web`"), "{said}");
+    let said = errors("[link]\nprice = \"cheap\"\n");
+    assert!(said.contains("`cheap` is not a price: write a number and /GB, such as 8/GB"), "{said}");
+    assert!(errors("[link]\nprice = 8\n").contains("a price in quotes"));
+}
+
+#[test]
+fn the_token_of_the_page_is_a_secret_of_16_characters_at_least() {
+    let folder = Folder::new("web-token");
+    folder.write("a.key", own_key().expose().as_bytes(), 0o600);
+    let node = NODE.replace("[node]", "[node]\nweb = \"0.0.0.0:9478\"\nweb_token_file = \"web.token\"");
+    let file = folder.write("site.toml", node, 0o644);
+    let load = || Config::load(&file).map(|_| ()).map_err(|error| error.to_string());
+    assert!(load().unwrap_err().contains("web.token; make one with `strait keygen --out"), "{:?}", load());
+    for (text, mode, words) in [
+        ("sixteen-letters!\n", 0o644, "chmod 600"),
+        ("fifteen-letters\n", 0o600, "16 to 256"),
+        ("two words are no token\n", 0o600, "16 to 256"),
+        ("", 0o600, "16 to 256"),
+    ] {
+        folder.write("web.token", text, mode);
+        assert!(load().unwrap_err().contains(words), "{text}: {:?}", load());
+    }
+    folder.write("web.token", "sixteen-letters!\n", 0o600);
+    load().unwrap();
+    // As `strait keygen` makes it.
+    folder.write("web.token", own_key().expose().as_bytes(), 0o600);
+    assert!(Config::load(&file).unwrap().web_token().unwrap().is_some());
 }
 
 #[test]

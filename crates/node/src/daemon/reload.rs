@@ -240,6 +240,8 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("iv", a.iv != b.iv),
         ("suites", a.suites != b.suites),
         ("metrics", a.metrics != b.metrics),
+        ("web", a.web != b.web),
+        ("web_token_file", a.web_token_file != b.web_token_file),
         ("dns", a.dns != b.dns),
         ("dns_search", a.dns_search != b.dns_search),
         ("cache_dir", a.cache_dir != b.cache_dir),
@@ -295,6 +297,7 @@ mod tests {
             ("", &rule.replace("10.2.0.0", "10.3.0.0"), "compression rules changed"),
             ("", &rule.replace("logs", "text"), "compression rules changed"),
             ("", &format!("{rule}[link]\nup = \"1Mbit\"\n"), "link changed"),
+            ("", &format!("{rule}[link]\nprice = \"8/GB\"\n"), "link changed"),
             ("", "[link]\naqm = \"off\"\n", "compression rules changed; link changed"),
             ("table = 9\nfwmark = 5\n", rule, "changed in [node]: table, fwmark"),
         ] {
@@ -310,11 +313,12 @@ mod tests {
     fn what_only_a_start_can_change_is_kept_and_named() {
         let old = config("listen = 7\n", "");
         let mut new = config(
-            "listen = 8\nmtu = 1300\nblock = 4096\nengines = 3\nforward = true\niv = \"explicit\"\nfwmark = 5\ntable = 9\n",
+            "listen = 8\nmtu = 1300\nblock = 4096\nengines = 3\nforward = true\niv = \"explicit\"\nweb = \"127.0.0.1:9478\"\nfwmark = 5\ntable = 9\n",
             "[link]\nup = \"1Mbit\"\n[session]\nlifetime = \"2h\"\n[[folder]]\nname = \"x\"\npath = \"x\"\n",
         );
         let named = keep_fixed(&old, &mut new);
-        assert_eq!(named, ["listen", "mtu", "block", "engines", "forward", "iv", "[session]", "[[folder]]"]);
+        let all = ["listen", "mtu", "block", "engines", "forward", "iv", "web", "[session]", "[[folder]]"];
+        assert_eq!(named, all);
         assert_eq!(
             (new.node.fwmark, new.node.table),
             (Some(5), crate::config::RouteTable::Number(9)),

@@ -16,7 +16,7 @@ use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
 use super::Daemon;
 use super::key_log::KeyLog;
-use crate::config::PeerSection;
+use crate::config::{PeerSection, Price};
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
@@ -67,6 +67,7 @@ impl Daemon {
             mtu: node.mtu,
             up_bits_per_second: self.config.link.up.given().map(Rate::bits),
             down_bits_per_second: self.config.link.down.given().map(Rate::bits),
+            price_per_gigabyte: self.config.link.price.map(Price::of_gigabyte),
             up_auto: self.config.link.up == LinkRate::Auto,
             down_auto: self.config.link.down == LinkRate::Auto,
             forward: node.forward.peers,

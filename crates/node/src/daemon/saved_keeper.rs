@@ -1,5 +1,5 @@
-//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute. Where a link is
-//! metered it looks once a second, and reads the meters from the same figures.
+//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute, and adds up what
+//! the page shows. Where a link is metered it looks once a second, and reads the meters from the same figures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use strait_ipsec::{Counters, PeerCounters, RuleSet};
+use tokio::sync::watch;
 
 use super::Daemon;
 use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{SavedAmounts, SavedFile, SavedKind, SavedMinute, SavedName};
+use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName};
 
 /// Seconds between two looks: what a crash loses at most.
 const EVERY: u64 = 60;
@@ -51,11 +52,16 @@ struct Followed {
     meters: Vec<MeterSpec>,
 }
 
+/// Where the page is told of figures.
+pub(super) type FiguresSender = watch::Sender<Option<Arc<SavedFigures>>>;
+
 /// The file, and the zone whose days and months caps go by: the system tells both before privileges go.
 #[derive(Debug)]
-pub(super) struct SavedFigures {
+pub(super) struct KeptFigures {
     file: SavedFile,
     zone: TimeZone,
+    /// Who shows the sums, if anybody does.
+    shown: Option<FiguresSender>,
 }
 
 /// The thread. When it is dropped, it writes what came and ends.
@@ -76,6 +82,7 @@ struct SavedSeriesWriter {
     readings: tokio::sync::mpsc::Sender<MeterReadings>,
     /// The minute that was written last.
     written: u64,
+    shown: Option<FiguresSender>,
     /// Whether the last write failed, and whether some series have no room, so that each is said once.
     fails: bool,
     full: bool,
@@ -83,9 +90,9 @@ struct SavedSeriesWriter {
 
 /// Opens the file for the tunnel of this interface, while this process may. What is wrong is said, and figures last as long as the
 /// process then.
-pub(super) fn open(interface: &str) -> SavedFigures {
+pub(super) fn open(interface: &str, shown: Option<FiguresSender>) -> KeptFigures {
     let file = crate::saved::path(interface).and_then(|path| open_at(&path));
-    SavedFigures { file: file.unwrap_or_default(), zone: TimeZone::system() }
+    KeptFigures { file: file.unwrap_or_default(), zone: TimeZone::system(), shown }
 }
 
 fn open_at(path: &Path) -> Option<SavedFile> {
@@ -100,7 +107,7 @@ fn open_at(path: &Path) -> Option<SavedFile> {
 impl SavedKeeper {
     /// Starts the thread; gives also where it puts what meters say.
     pub(super) fn keep(
-        SavedFigures { file, zone }: SavedFigures,
+        KeptFigures { file, zone, shown }: KeptFigures,
         clock: Clock,
     ) -> std::io::Result<(SavedKeeper, MeterBoard)> {
         let (followed, changed) = mpsc::channel();
@@ -112,6 +119,7 @@ impl SavedKeeper {
             sources: Vec::new(),
             meters: Vec::new(),
             readings,
+            shown,
             written: 0,
             fails: false,
             full: false,
@@ -195,6 +203,7 @@ impl SavedSeriesWriter {
         let before = std::mem::take(&mut self.meters);
         self.meters = meters.into_iter().map(|spec| spec.run(&before)).collect();
         self.read_meters(unix_time());
+        self.show(unix_time());
     }
 
     /// Adds what came since the last look to the minute of `at`, reads the meters, and writes where a minute is over.
@@ -204,6 +213,7 @@ impl SavedSeriesWriter {
         if at / EVERY != self.written || self.meters.is_empty() {
             self.written = at / EVERY;
             self.write();
+            self.show(at);
         }
     }
 
@@ -237,6 +247,20 @@ impl SavedSeriesWriter {
             tracing::warn!(%error, "what the tunnel saves cannot be written; it is tried again each minute");
         }
         self.fails = written.is_err();
+    }
+
+    /// Adds up what the page shows, with what the counters said at the last look.
+    fn show(&self, at: u64) {
+        let Some(figures) = &self.shown else { return };
+        let Some(mut sums) = SavedFigures::of(self.file.all(), at, &self.zone) else { return };
+        for SavedSource { name, before, .. } in &self.sources {
+            match name.kind {
+                SavedKind::Peer => drop(sums.peers.insert(name.name.clone(), before.amounts)),
+                SavedKind::Control => sums.control = before.amounts,
+                SavedKind::Rule => {}
+            }
+        }
+        figures.send_replace(Some(Arc::new(sums)));
     }
 
     /// Looks at each meter, and says what it says.

@@ -44,6 +44,7 @@ use crate::outward::{self, Outward};
 use crate::privileges::{self, ServiceUser};
 use crate::tun::{Offload, Tun};
 use crate::udp::UdpSocket;
+use crate::web::Web;
 
 pub use error::StartError;
 use open::Opened;
@@ -61,6 +62,7 @@ pub(super) struct StartedDaemon {
     /// The socket for a group, if there is one.
     pub(super) shared: Option<LocalSocket>,
     pub(super) metrics: Option<Metrics>,
+    pub(super) web: Option<Web>,
 }
 
 /// Opens, makes and starts everything, in an order in which a failure leaves nothing behind.
@@ -85,7 +87,7 @@ pub(super) fn start(
     let clock = Clock::start();
     let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
-    let Opened { secrets, kem, supervisor, local, shared, metrics, key_log, mut roster, .. } = opened;
+    let Opened { secrets, kem, supervisor, local, shared, metrics, web, key_log, mut roster, .. } = opened;
     let Opened { caches, paths, saved, entries, plan, socket, direct, no_direct, tun, .. } = opened;
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
@@ -131,7 +133,7 @@ pub(super) fn start(
         meters_read,
     };
     daemon.add_entries(entries)?;
-    Ok(StartedDaemon { daemon, local, shared, metrics })
+    Ok(StartedDaemon { daemon, local, shared, metrics, web })
 }
 
 impl Daemon {

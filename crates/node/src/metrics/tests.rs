@@ -125,7 +125,7 @@ const fn queue() -> QueueReport {
     }
 }
 
-fn report() -> DaemonReport {
+pub(crate) fn report() -> DaemonReport {
     DaemonReport {
         metered: vec![MeteredReport {
             peer: Some("site-b".to_owned()),
@@ -147,6 +147,7 @@ fn report() -> DaemonReport {
             addresses: Vec::new(),
             mtu: 1420,
             up_bits_per_second: None,
+            price_per_gigabyte: None,
             up_auto: true,
             down_auto: false,
             down_bits_per_second: None,

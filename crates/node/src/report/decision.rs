@@ -60,6 +60,39 @@ pub struct EstimateReport {
     pub runner_up_slower_percent: Option<f64>,
 }
 
+impl DecisionReport {
+    /// The reason, in words.
+    #[must_use]
+    pub fn reason_words(&self) -> &'static str {
+        match self.reason.as_str() {
+            "pays" => "takes the least time",
+            "fixed-by-rule" => "set by the rule, and the data shrinks",
+            "entropy-probe" => "skipped by the entropy probe (encrypted or compressed data)",
+            "incompressible" => "the data does not shrink enough to pay",
+            "too-slow" => "compression takes longer than it saves",
+            "unsupported-by-peer" => "the peer supports none of the allowed codecs",
+            _ => "unknown reason (this program is older than the daemon)",
+        }
+    }
+
+    /// The expected compression ratio of what was chosen; none where nothing is compressed, or nothing was estimated.
+    #[must_use]
+    pub fn chosen_ratio(&self) -> Option<f64> {
+        let estimate = self.estimate.as_ref().filter(|it| it.method == self.choice)?;
+        Some(estimate.ratio).filter(|ratio| ratio.is_finite() && *ratio > 0.0)
+    }
+
+    /// Bytes a second behind compression, as the decision expects them; none where it has no estimate.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no 53 bits")]
+    pub fn compressed_bytes_per_second(&self) -> Option<u64> {
+        match self.choice.as_str() {
+            "none" => Some(self.bytes_per_second),
+            _ => self.chosen_ratio().map(|ratio| (self.bytes_per_second as f64 / ratio) as u64),
+        }
+    }
+}
+
 impl EstimateReport {
     /// Speedup of the method for its objective.
     #[must_use]

@@ -104,6 +104,12 @@ impl SavedFile {
         series.map(|series| series.between(from, to - 1).wire()).sum()
     }
 
+    /// All series.
+    #[must_use]
+    pub fn all(&self) -> &[SavedSeries] {
+        &self.series
+    }
+
     /// Writes the blocks that changed. What could not be written is written next time.
     ///
     /// # Errors

@@ -29,6 +29,7 @@ pub(crate) fn report() -> DaemonReport {
             mtu: 1420,
             up_bits_per_second: Some(1_500_000),
             down_bits_per_second: None,
+            price_per_gigabyte: None,
             up_auto: false,
             down_auto: true,
             forward: false,

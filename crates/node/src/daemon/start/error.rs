@@ -14,6 +14,7 @@ use crate::metrics::MetricsError;
 use crate::privileges::{PrivilegeError, UserError};
 use crate::tun::TunError;
 use crate::udp::UdpError;
+use crate::web::WebError;
 
 /// Why a node is not up.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +59,9 @@ pub enum StartError {
     /// The metrics' port.
     #[error(transparent)]
     Metrics(#[from] MetricsError),
+    /// The page's port.
+    #[error(transparent)]
+    Web(#[from] WebError),
     /// Threads, signals, randomness.
     #[error("the system refuses what every program needs: {0}")]
     Runtime(#[source] io::Error),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use strait_keying::sessionless::KemKey;
 use strait_keying::{PresharedToken, PrivateKey};
+use tokio::sync::watch;
 
 use super::super::Supervisor;
 use super::super::cache_keeper::CacheFiles;
@@ -14,7 +15,7 @@ use super::super::key_log::KeyLog;
 use super::super::manual::{self, CounterSource, ManualEntry};
 use super::super::path_keeper::PathKeeper;
 use super::super::roster::Roster;
-use super::super::saved_keeper::{self, SavedFigures};
+use super::super::saved_keeper::{self, FiguresSender, KeptFigures};
 use super::super::starter::Starter;
 use super::{StartError, number, seed};
 use crate::config::Config;
@@ -25,6 +26,7 @@ use crate::network::Plan;
 use crate::privileges;
 use crate::tun::{Tun, TunError};
 use crate::udp::{UdpError, UdpSocket};
+use crate::web::Web;
 
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process, and where processors
 /// are busy the starter of a killed daemon may take a second to see that it is gone.
@@ -41,6 +43,7 @@ pub(super) struct Opened {
     pub(super) local: LocalSocket,
     pub(super) shared: Option<LocalSocket>,
     pub(super) metrics: Option<Metrics>,
+    pub(super) web: Option<Web>,
     pub(super) key_log: Option<KeyLog>,
     pub(super) roster: Roster,
     pub(super) caches: Option<CacheFiles>,
@@ -52,8 +55,8 @@ pub(super) struct Opened {
     pub(super) no_direct: Option<String>,
     pub(super) tun: Arc<Tun>,
     pub(super) paths: PathKeeper,
-    /// Where what is saved is kept.
-    pub(super) saved: SavedFigures,
+    /// Where what is saved is kept, and who shows it.
+    pub(super) saved: KeptFigures,
 }
 
 impl Opened {
@@ -66,6 +69,7 @@ impl Opened {
         let group = privileges::find_group(config.node.group.as_deref())?;
         let shared = group.map(|group| LocalSocket::share(&config.node.interface, group)).transpose()?;
         let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
+        let (web, shown) = open_web(config)?.unzip();
         let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
         let mut roster = Roster::default();
         let caches = CacheFiles::open(config, &mut roster, &secrets.0);
@@ -86,11 +90,12 @@ impl Opened {
             local,
             shared,
             metrics,
+            web,
             key_log,
             roster,
             caches,
             paths: PathKeeper::open(&config.node.interface),
-            saved: saved_keeper::open(&config.node.interface),
+            saved: saved_keeper::open(&config.node.interface, shown),
             entries,
             plan,
             socket,
@@ -108,6 +113,15 @@ impl Opened {
         starter.set_up(public_key, &marked)?;
         Ok(self)
     }
+}
+
+/// The page's port, and where it is told of figures.
+fn open_web(config: &Config) -> Result<Option<(Web, FiguresSender)>, StartError> {
+    let Some(address) = config.node.web else { return Ok(None) };
+    let token = config.web_token()?;
+    let (figures, shown) = watch::channel(None);
+    let web = Web::bind(address, token, &*seed().map_err(StartError::Runtime)?, shown)?;
+    Ok(Some((web, figures)))
 }
 
 /// The sockets for packets directly behind IP, if any are to come. Where only sessions use them, the node runs without, and says why.
