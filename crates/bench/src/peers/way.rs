@@ -85,7 +85,8 @@ impl PeerWay {
             }
             PeerWay::TincLzo => "the same with Compression = 10",
             PeerWay::Ssh => {
-                "point-to-point, aes128-gcm@openssh.com, MTU 1500 (it is a stream); no keep-alive"
+                "point-to-point, aes128-gcm@openssh.com, MTU 1500 (it is a stream); no keep-alive; its connection has CUBIC and \
+                 tcp_slow_start_after_idle = 0"
             }
             PeerWay::SshCompressed => "the same with -C",
         }
