@@ -54,7 +54,7 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes three to four hours; with --quick, about half an hour.
+/// Needs root, or leave to make user namespaces. Takes four to five hours; with --quick, about 45 minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
