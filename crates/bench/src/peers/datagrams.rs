@@ -103,7 +103,41 @@ fn send(client: &UdpSocket, text: &[u8], rate: f64, window: Duration) -> Result<
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
+    use strait_testbed::sandbox;
+
+    use super::super::programs::PeerPrograms;
+    use super::super::way::PeerWay;
     use super::*;
+    use crate::paths::ThinPath;
+    use crate::stage::{BenchEffort, BenchSetup};
+
+    #[test]
+    fn what_arrives_over_a_bare_link_takes_its_headers_and_no_more() {
+        if !sandbox::allows_hosts() {
+            return;
+        }
+        let nowhere = PathBuf::from("/nonexistent");
+        let setting = BenchSetup {
+            program: nowhere.clone(),
+            cache: nowhere.clone(),
+            effort: BenchEffort::Quick,
+            part: None,
+            releases: None,
+        };
+        let programs = PeerPrograms::without_others(nowhere);
+        let path = ThinPath::clean(10.0, 20);
+        let stage = PeerStage::set(&setting, &programs, path, PeerWay::Plain, 1).unwrap();
+        let text: Vec<u8> = (0..=255).cycle().take(20 * LEN).collect();
+        let window = Duration::from_millis(200);
+        let found = run(&stage, &text, 100.0, window, Duration::from_millis(20)).unwrap();
+        // Besides, addresses may be asked for.
+        let bare = (LEN + 28) as f64 / LEN as f64;
+        assert!(found.delivered > 0.0 && found.delivered <= 100.0, "{found:?}");
+        assert!(found.wire >= bare, "{found:?}");
+        assert!(found.delivered < 100.0 || found.wire < bare + 0.1, "{found:?}");
+    }
 
     #[test]
     fn a_thin_link_is_offered_less_than_it_holds_with_any_headers() {

@@ -131,6 +131,12 @@ impl PeerPrograms {
         Ok(PeerPrograms { strait, others })
     }
 
+    /// None but Strait.
+    #[cfg(test)]
+    pub(super) const fn without_others(strait: PathBuf) -> PeerPrograms {
+        PeerPrograms { strait, others: Vec::new() }
+    }
+
     /// The one of this kind, if it is here.
     pub(super) fn of(&self, wanted: PeerProgramKind) -> Option<&PeerProgram> {
         self.others.iter().find(|(kind, _)| *kind == wanted).and_then(|(_, found)| found.as_ref().ok())

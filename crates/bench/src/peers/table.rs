@@ -157,6 +157,10 @@ fn notes(link: &PeerLink) -> Vec<String> {
             datagrams::offered(Some(rate))
         ));
     }
+    notes.push(
+        "a stream that lost packets arrives in jumps: its rate may be off by what a queue of 300 ms holds"
+            .to_owned(),
+    );
     if link.together > 1 {
         notes.push(format!("{} at the same time, each over a link of its own", link.together));
     }

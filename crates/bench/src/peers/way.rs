@@ -49,6 +49,20 @@ impl PeerWay {
         PeerWay::SshCompressed,
     ];
 
+    /// Where processors decide: what compresses less is faster there.
+    pub(crate) const FAST: [PeerWay; 10] = [
+        PeerWay::Plain,
+        PeerWay::Strait,
+        PeerWay::WireGuardGo,
+        PeerWay::BoringTun,
+        PeerWay::OpenVpn,
+        PeerWay::OpenVpnLz4,
+        PeerWay::TincZlib,
+        PeerWay::TincLzo,
+        PeerWay::Ssh,
+        PeerWay::SshCompressed,
+    ];
+
     /// Its name in tables.
     pub(crate) const fn name(self) -> &'static str {
         match self {
