@@ -2,34 +2,33 @@
 
 use strait_chart::{Axis, Bars, Chart, Cluster, Drawing, Plot};
 
-use super::links::LINKS;
+use super::links::{LINKS, PeerLink};
 use super::table::COLUMNS;
 use super::way::PeerWay;
 use crate::report::BenchSection;
 
-/// Bars of the links that were measured: one a tunnel, in clusters by link. Nothing where none was.
+/// Bars of the links that were measured, each in a colour of its own, in clusters by tunnel. Nothing where none was.
 pub(crate) fn drawing(sections: &[BenchSection], source: &str) -> Option<Drawing> {
-    let clusters: Vec<Cluster> = LINKS
-        .iter()
-        .filter_map(|link| {
-            let section = sections.iter().find(|section| section.name == link.name)?;
-            Some(Cluster {
-                name: link.path.to_string(),
-                section: String::new(),
-                values: PeerWay::MAIN.map(|way| text_of(section, way)).into(),
-            })
-        })
-        .collect();
-    if clusters.is_empty() {
+    let measured = |link: &PeerLink| {
+        let section = sections.iter().find(|section| section.name == link.name)?;
+        Some((link.path.to_string(), section))
+    };
+    let links: Vec<(String, &BenchSection)> = LINKS.iter().filter_map(measured).collect();
+    if links.is_empty() {
         return None;
     }
+    let cluster = |way: PeerWay| Cluster {
+        name: way.name().to_owned(),
+        section: String::new(),
+        values: links.iter().map(|(_, section)| text_of(section, way)).collect(),
+    };
     let chart = Chart {
         title: "Text over one TCP stream".to_owned(),
         source: source.to_owned(),
         y: Axis::logarithmic(COLUMNS[0]),
         plot: Plot::Bars(Bars {
-            series: PeerWay::MAIN.iter().map(|way| way.name().to_owned()).collect(),
-            clusters,
+            series: links.iter().map(|(name, _)| name.clone()).collect(),
+            clusters: PeerWay::MAIN.map(cluster).into(),
         }),
     };
     Some(chart.drawing())

@@ -49,6 +49,19 @@ impl PeerWay {
         PeerWay::SshCompressed,
     ];
 
+    /// With the rate that is not told as well.
+    pub(crate) const BASE: [PeerWay; 10] = [
+        PeerWay::Plain,
+        PeerWay::Strait,
+        PeerWay::Auto,
+        PeerWay::WireGuardGo,
+        PeerWay::BoringTun,
+        PeerWay::OpenVpn,
+        PeerWay::OpenVpnLz4,
+        PeerWay::TincZlib,
+        PeerWay::Ssh,
+        PeerWay::SshCompressed,
+    ];
     /// Where processors decide: what compresses less is faster there.
     pub(crate) const FAST: [PeerWay; 10] = [
         PeerWay::Plain,
