@@ -23,7 +23,7 @@ pub(super) const COLUMNS: [&str; 10] = [
     "datagrams arrived, %",
     "wire bytes a byte",
     "ping idle, ms",
-    "more beside random, ms",
+    "beside random, above the RTT, ms",
     "95 of 100, ms",
     "pings lost, %",
 ];
