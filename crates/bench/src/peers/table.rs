@@ -158,7 +158,7 @@ fn notes(link: &PeerLink) -> Vec<String> {
         ));
     }
     notes.push(
-        "a stream that lost packets arrives in jumps: its rate may be off by what a queue of 300 ms holds"
+        "a stream that lost packets arrives in jumps: its rate may be off by what the link and its queue hold, the RTT and 300 ms of it"
             .to_owned(),
     );
     if link.together > 1 {
