@@ -21,8 +21,10 @@ const SHARE: f64 = 0.6;
 const MOST: f64 = 2_000.0;
 /// How often what is due is sent.
 const BEAT: Duration = Duration::from_millis(2);
-/// How long is waited for the last ones, besides two round trips.
-const TAIL: Duration = Duration::from_millis(700);
+/// The last one has arrived when none has for so long, besides two round trips;
+const TAIL: Duration = Duration::from_millis(400);
+/// and it is not waited for longer than this.
+const QUIET: Duration = Duration::from_secs(20);
 /// How long datagrams go before those that count.
 const WARM_UP: Duration = Duration::from_millis(500);
 
@@ -71,10 +73,10 @@ pub(super) fn run(
     let tail = TAIL + round_trip * 2;
     let measure = || -> Result<DatagramRun, Error> {
         send(&client, text, rate, WARM_UP)?;
-        interrupt::pause(tail)?;
+        quiet(&arrived, tail)?;
         let before = (stage.wire()?, arrived.load(Ordering::Relaxed));
         let sent = send(&client, text, rate, window)?;
-        interrupt::pause(tail)?;
+        quiet(&arrived, tail)?;
         let came = (arrived.load(Ordering::Relaxed) - before.1) as f64;
         let wire = (stage.wire()? - before.0) as f64;
         Ok(DatagramRun { delivered: came * 100.0 / sent as f64, wire: wire / (came * LEN as f64) })
@@ -83,6 +85,18 @@ pub(super) fn run(
     stop.store(true, Ordering::Relaxed);
     Namespace::join(hearing, "hear datagrams")?;
     measured
+}
+
+/// Waits until nothing has arrived for as long as `tail`: a tunnel over a stream may have a queue of seconds.
+fn quiet(arrived: &AtomicU64, tail: Duration) -> Result<(), Error> {
+    let start = Instant::now();
+    loop {
+        let before = arrived.load(Ordering::Relaxed);
+        interrupt::pause(tail)?;
+        if arrived.load(Ordering::Relaxed) == before || start.elapsed() > QUIET {
+            return Ok(());
+        }
+    }
 }
 
 /// Sends pieces of `text` for as long as `window`, and says how many.
