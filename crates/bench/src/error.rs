@@ -37,8 +37,8 @@ pub(crate) enum Error {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// wireguard-go did not take its configuration.
-    #[error("wireguard-go on {host} refused its configuration: {answer}")]
+    /// An implementation of WireGuard did not take its configuration.
+    #[error("WireGuard on {host} refused its configuration: {answer}")]
     Refused {
         /// Name of the host.
         host: String,
@@ -52,6 +52,14 @@ pub(crate) enum Error {
         what: &'static str,
         /// The way it should have taken.
         way: String,
+    },
+    /// Another tunnel did not come up.
+    #[error("{tunnel} did not come up: {why}")]
+    NoTunnel {
+        /// Its name.
+        tunnel: &'static str,
+        /// What is missing, and the end of what it said.
+        why: String,
     },
     /// The packet path did not carry what it was given, so its time means nothing.
     #[error("{what}: {arrived} of {sent} bytes came out")]

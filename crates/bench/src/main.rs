@@ -29,6 +29,7 @@ mod latency;
 mod login;
 mod paths;
 mod payload;
+mod peers;
 mod random;
 mod report;
 mod sessionless;
@@ -48,19 +49,19 @@ use strait_lab::measure::MachineInfo;
 use strait_testbed::{interrupt, sandbox};
 
 use error::Error;
-use report::{BenchReport, BenchSection, Failed};
+use report::{BenchReport, BenchSection, Failed, ReportOrigin};
 use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes three to four hours; with --quick, about half an hour.
+/// Needs root, or leave to make user namespaces. Takes four to five hours; with --quick, about 45 minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile, files, login, broker, sessionless), only this: unknown, floods, thin, ...
+    /// Of a benchmark with several sections (paths, hostile, files, login, broker, sessionless, peers), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
     /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
@@ -72,6 +73,12 @@ struct BenchFlags {
     /// Print one JSON document instead of tables
     #[arg(long)]
     json: bool,
+    /// Write all tables to this file as well, as a page of Markdown with machine, commit, date and command
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    markdown: Option<PathBuf>,
+    /// Of the benchmark peers: draw the streams of text into this file as SVG
+    #[arg(long, value_name = "FILE", conflicts_with = "against")]
+    svg: Option<PathBuf>,
     /// The program to measure [default: strait, beside this program]
     #[arg(long, value_name = "PATH")]
     strait: Option<PathBuf>,
@@ -128,6 +135,8 @@ enum Benchmark {
     Sessionless,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
+    /// Strait beside wireguard-go, boringtun, OpenVPN, tinc and ssh -w, with compression where they have it
+    Peers,
 }
 
 impl Benchmark {
@@ -154,6 +163,7 @@ impl Benchmark {
             Benchmark::Broker => "broker",
             Benchmark::Sessionless => "sessionless",
             Benchmark::Closed => "closed",
+            Benchmark::Peers => "peers",
         }
     }
 
@@ -186,6 +196,7 @@ impl Benchmark {
             Benchmark::Broker => return broker::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),
             Benchmark::Sessionless => return sessionless::run(setting, done),
+            Benchmark::Peers => return peers::run(setting, done),
         };
         section.map(done)
     }
@@ -239,7 +250,30 @@ fn main() -> ExitCode {
     if flags.json {
         print!("{}", report.json());
     }
+    if let Err(error) = write_files(&flags, &report) {
+        eprintln!("error: {error}");
+        return ExitCode::FAILURE;
+    }
     if report.failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Writes the page and the drawing, where they are wanted.
+fn write_files(flags: &BenchFlags, report: &BenchReport) -> Result<(), Error> {
+    let write = |path: &Path, text: String| {
+        std::fs::write(path, text).map_err(Error::doing(format!("write {}", path.display())))
+    };
+    let origin = ReportOrigin::here();
+    if let Some(path) = &flags.markdown {
+        write(path, report.markdown(&origin))?;
+    }
+    if let Some(path) = &flags.svg {
+        let source = format!("{}, commit {}, {}", report.machine, origin.commit, origin.date);
+        match peers::drawing(&report.sections, &source) {
+            Some(drawing) => write(path, drawing.svg())?,
+            None => eprintln!("nothing to draw: --svg needs the benchmark peers"),
+        }
+    }
+    Ok(())
 }
 
 /// `strait` lies beside this program, and what is installed for comparison in a folder beside that.

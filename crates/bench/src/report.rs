@@ -1,4 +1,6 @@
-//! What the benchmarks found, as text for people and as JSON for programs.
+//! What the benchmarks found, as text for people, as JSON for programs and as a page for documentation.
+
+mod markdown;
 
 use std::fmt::Write;
 
@@ -7,6 +9,7 @@ use serde::Serialize;
 use strait_lab::measure::{MachineInfo, MachineLoad, RunValues, short};
 
 use crate::target::Target;
+pub(crate) use markdown::ReportOrigin;
 
 /// Everything a call of the program found.
 #[derive(Debug, Serialize)]

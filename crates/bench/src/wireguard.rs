@@ -40,14 +40,24 @@ struct WireguardKeys {
 impl WireGuard {
     /// Starts one on each host and joins them by IPv4; inside they are what [`inside`] says.
     pub(crate) fn pair(program: &Path, hosts: &TwoHosts, mtu: u32) -> Result<[WireGuard; 2], Error> {
+        WireGuard::pair_with(program, &["-f"], hosts, mtu)
+    }
+
+    /// The same of any implementation in user space that takes `arguments` before the name of the interface.
+    pub(crate) fn pair_with(
+        program: &Path,
+        arguments: &[&str],
+        hosts: &TwoHosts,
+        mtu: u32,
+    ) -> Result<[WireGuard; 2], Error> {
         let keys = [WireguardKeys::new()?, WireguardKeys::new()?];
         let outside = [hosts.address_of_a().0, hosts.address_of_b().0];
         let one = |host: &Namespace, me: usize| -> Result<WireGuard, Error> {
             let other = 1 - me;
-            let running = WireGuard::start(program, host)?;
+            let running = WireGuard::start(program, arguments, host)?;
             let peer = (&keys[other].public, SocketAddr::new(outside[other], PORT), inside(other));
             running.set(&configuration(&keys[me], peer))?;
-            running.raise(inside(me), mtu)?;
+            raise(host, INTERFACE, inside(me), mtu)?;
             Ok(running)
         };
         Ok([one(&hosts.a, 0)?, one(&hosts.b, 1)?])
@@ -63,7 +73,7 @@ impl WireGuard {
         Ok(self.host.add_route(network.into(), 16, via.into())?)
     }
 
-    fn start(program: &Path, host: &Namespace) -> Result<WireGuard, Error> {
+    fn start(program: &Path, arguments: &[&str], host: &Namespace) -> Result<WireGuard, Error> {
         // Its control socket has a fixed place, so each gets a folder of its own there; with the process goes
         // the mount, and nothing is left behind.
         let child = host
@@ -71,7 +81,8 @@ impl WireGuard {
             .args(["--mount", "sh", "-c", "mount -t tmpfs none \"$0\" && exec \"$@\""])
             .arg(run_folder())
             .arg(program)
-            .args(["-f", INTERFACE])
+            .args(arguments)
+            .arg(INTERFACE)
             .env("LOG_LEVEL", "error")
             // Without this it advises, in a large frame, to use the kernel instead.
             .env("WG_PROCESS_FOREGROUND", "1")
@@ -124,18 +135,6 @@ impl WireGuard {
         }
         Err(Error::Refused { host: self.host.name().to_owned(), answer: answer.trim().to_owned() })
     }
-
-    fn raise(&self, address: Ipv4Addr, mtu: u32) -> Result<(), Error> {
-        let end = LinkEnd {
-            host: self.host.clone(),
-            interface: INTERFACE.to_owned(),
-            v4: address,
-            v6: Ipv6Addr::UNSPECIFIED,
-        };
-        end.set_mtu(mtu)?;
-        end.set_state(InterfaceState::Up)?;
-        Ok(end.add_address(IpAddr::V4(address), 24)?)
-    }
 }
 
 impl Drop for WireGuard {
@@ -161,6 +160,19 @@ impl WireguardKeys {
         };
         make().map_err(|error| Error::doing("make a key for wireguard-go")(io::Error::other(error)))
     }
+}
+
+/// Gives a tunnel's interface an address and an MTU, and sets it up.
+pub(crate) fn raise(host: &Namespace, interface: &str, address: Ipv4Addr, mtu: u32) -> Result<(), Error> {
+    let end = LinkEnd {
+        host: host.clone(),
+        interface: interface.to_owned(),
+        v4: address,
+        v6: Ipv6Addr::UNSPECIFIED,
+    };
+    end.set_mtu(mtu)?;
+    end.set_state(InterfaceState::Up)?;
+    Ok(end.add_address(IpAddr::V4(address), 24)?)
 }
 
 /// The address inside the tunnel of host 0 or 1.

@@ -329,6 +329,11 @@ pub(crate) fn kill_group(leader: u32) -> Result<(), Error> {
     check(unsafe { libc::kill(-leader, libc::SIGKILL) }).map_err(doing())
 }
 
+/// Kills one process of ours, which need not be our child.
+pub(crate) fn end(pid: u32) -> io::Result<()> {
+    kill(pid, libc::SIGKILL)
+}
+
 /// A signal for a process of ours.
 #[allow(unsafe_code)]
 fn kill(pid: u32, signal: i32) -> io::Result<()> {

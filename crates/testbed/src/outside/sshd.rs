@@ -7,9 +7,12 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use super::listening::ListeningProgram;
 use super::packages::{quiet, unpack};
+use crate::daemon::{children, end};
 use crate::{Error, Namespace};
 
 /// Where systems install it.
@@ -20,6 +23,10 @@ const PORT: u16 = 2222;
 const PACKAGES: [&str; 2] = ["openssh-server", "libwrap0"];
 /// The library of the second one, and where such packages put libraries.
 const LIBRARY: &str = "libwrap.so.0";
+
+/// How often, and how far apart, is looked whether its own processes have ended.
+const LOOKS: u32 = 50;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The program, and where a library is that the system lacks.
 #[derive(Clone, Debug)]
@@ -140,6 +147,30 @@ impl Sshd {
     }
 }
 
+impl Drop for Sshd {
+    /// Its own processes for connections would outlive it where the other end cannot say goodbye any more. They go first, so that
+    /// it takes note of their end.
+    fn drop(&mut self) {
+        let mut found = vec![self.process.pid()];
+        let mut at = 0;
+        while let Some(&parent) = found.get(at) {
+            found.extend(children(parent).unwrap_or_default().into_iter().map(|(_, pid)| pid));
+            at += 1;
+        }
+        found.remove(0);
+        for pid in &found {
+            let _ = end(*pid);
+        }
+        let are_there = || found.iter().any(|pid| fs::exists(format!("/proc/{pid}")).unwrap_or(false));
+        for _ in 0..LOOKS {
+            if !are_there() {
+                break;
+            }
+            thread::sleep(LOOK);
+        }
+    }
+}
+
 /// Keys, configuration and a list of users; gives the name of the one who runs this.
 fn write_files(folder: &Path) -> io::Result<String> {
     fs::DirBuilder::new().mode(0o700).create(folder)?;
@@ -151,7 +182,7 @@ fn write_files(folder: &Path) -> io::Result<String> {
     let config = format!(
         "Port {PORT}\nHostKey {at}/host\nAuthorizedKeysFile {at}/client.pub\nPidFile none\nUsePAM no\nStrictModes no\n\
          PermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\nPrintMotd no\n\
-         PrintLastLog no\nSubsystem sftp internal-sftp\n"
+         PrintLastLog no\nPermitTunnel point-to-point\nSubsystem sftp internal-sftp\n"
     );
     fs::write(folder.join("sshd_config"), config)?;
     let mut users = fs::read_to_string("/etc/passwd")?;

@@ -1,0 +1,118 @@
+//! The links: one that others are held against, and one that differs in each respect.
+
+use std::time::Duration;
+
+use strait_sim::LossModel;
+
+use super::way::PeerWay;
+use crate::paths::ThinPath;
+
+/// How much of what is lost.
+const LOST: LossModel = LossModel::Uniform(0.01);
+
+/// A link, and how it is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerLink {
+    /// Its section, and what `--part` calls it.
+    pub(super) name: &'static str,
+    pub(super) part: &'static str,
+    pub(super) path: ThinPath,
+    pub(super) ways: &'static [PeerWay],
+    /// How many ways are measured at the same time, each over a link of its own: more than one where these keep no processor busy.
+    pub(super) together: usize,
+    /// How many times as long as usual a stream goes on and is measured: where there are few packets a second, one that was lost shows
+    /// for long.
+    pub(super) stretch: u32,
+    /// How many runs: all of them take 40 to 45 minutes.
+    pub(super) runs: usize,
+}
+
+impl PeerLink {
+    /// The round trip of the empty link.
+    pub(super) fn round_trip(&self) -> Duration {
+        Duration::from_millis(self.path.rtt.unwrap_or(0))
+    }
+
+    /// Until streams are as fast as they get: ten round trips for CUBIC's slow start, and time for what comes after it, where there is
+    /// a delay: a stream inside a stream, as with ssh, takes long to find its rate.
+    pub(super) fn warm_up(&self) -> Duration {
+        let after = if self.path.rtt.is_some() { 3 } else { 1 };
+        self.round_trip() * 10 + Duration::from_secs(after) * self.stretch
+    }
+
+    /// How long a stream is measured: twenty round trips at least, of which what a loss holds back is a small part.
+    pub(super) fn window(&self, usual: Duration) -> Duration {
+        (self.round_trip() * 20).max(usual * self.stretch)
+    }
+}
+
+const fn clean(megabits: f64, rtt: u64) -> ThinPath {
+    ThinPath::clean(megabits, rtt)
+}
+
+/// The base first.
+pub(super) const LINKS: [PeerLink; 7] = [
+    PeerLink {
+        name: "peers: base",
+        part: "base",
+        path: clean(10.0, 60),
+        ways: &PeerWay::BASE,
+        together: 1,
+        stretch: 1,
+        runs: 3,
+    },
+    PeerLink {
+        name: "peers: thin",
+        part: "thin",
+        path: clean(1.54, 60),
+        ways: &PeerWay::MAIN,
+        together: 3,
+        stretch: 2,
+        runs: 2,
+    },
+    PeerLink {
+        name: "peers: fast",
+        part: "fast",
+        path: clean(100.0, 60),
+        ways: &PeerWay::FAST,
+        together: 1,
+        stretch: 1,
+        runs: 2,
+    },
+    PeerLink {
+        name: "peers: unlimited",
+        part: "unlimited",
+        path: ThinPath { megabits: None, rtt: None, loss: LossModel::None },
+        ways: &PeerWay::FAST,
+        together: 1,
+        stretch: 1,
+        runs: 2,
+    },
+    PeerLink {
+        name: "peers: far",
+        part: "far",
+        path: clean(10.0, 600),
+        ways: &PeerWay::MAIN,
+        together: 3,
+        stretch: 1,
+        runs: 2,
+    },
+    PeerLink {
+        name: "peers: lossy",
+        part: "lossy",
+        path: ThinPath { loss: LOST, ..clean(10.0, 60) },
+        ways: &PeerWay::MAIN,
+        together: 3,
+        stretch: 1,
+        runs: 2,
+    },
+    PeerLink {
+        name: "peers: hard",
+        part: "hard",
+        path: ThinPath { loss: LOST, ..clean(1.54, 600) },
+        ways: &PeerWay::MAIN,
+        together: 3,
+        stretch: 2,
+        runs: 2,
+    },
+];
