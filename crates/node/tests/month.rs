@@ -1,5 +1,7 @@
 //! A month of a metered link in virtual time: two whole nodes, the store of figures and the meter, with the link's own count beside.
 
+#![allow(clippy::unwrap_used)]
+
 use core::time::Duration;
 use std::ops::Range;
 
