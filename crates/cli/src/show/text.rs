@@ -13,6 +13,7 @@ pub(crate) mod sessionless;
 
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
 use strait_node::report::{
     AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, SessionlessReport,
     TrafficReport,
@@ -37,7 +38,7 @@ pub(crate) fn render(report: &DaemonReport) -> String {
         report.sessionless.as_ref().map_or_else(nothing, table)
     };
     for (title, table) in [
-        (metered::TITLE, metered::table(&report.metered)),
+        (metered::TITLE, metered::table(&report.metered, &TimeZone::system())),
         ("compression rules", rules(report)),
         (leak::TITLE, leak::table(&report.rules)),
         ("codecs", codecs(report)),
