@@ -18,6 +18,7 @@ mod daily_file;
 pub mod direct;
 pub mod directory;
 pub mod engines;
+mod http;
 pub mod interrupt;
 pub mod inward;
 pub mod local;

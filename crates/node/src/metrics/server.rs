@@ -9,25 +9,21 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Mutex, Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::{Instant, timeout};
 
 use super::text;
+use crate::http;
 use crate::local::{self, Answer, PendingRequest, ask};
 
 /// The exposition format's media type (prometheus.io, "Text-based format").
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Connections at once, as many as the local socket takes; others are closed unanswered.
 const AT_ONCE: usize = 8;
-/// How long a client may take to send its request, and again to take its answer: as at the local socket.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Most bytes of a request's head; hyper has no smaller buffer.
-const REQUEST_MAX: usize = 8192;
 /// How old a report may be. Prometheus asks every few seconds; the sender, which a report costs time, is asked ten
 /// times a second at most.
 const FRESH: Duration = Duration::from_millis(100);
@@ -90,47 +86,22 @@ impl Metrics {
     pub fn serve(self, source: impl MetricsSource) -> io::Result<()> {
         let listener = TcpListener::from_std(self.listener)?;
         let snapshot = Arc::new(Snapshot { source, last: Mutex::default() });
-        tokio::spawn(accept(listener, snapshot, self.refused));
+        let refused = self.refused;
+        let full = move |_| {
+            refused.fetch_add(1, Ordering::Relaxed);
+        };
+        let converse = move |stream| converse(stream, Arc::clone(&snapshot));
+        tokio::spawn(http::accept(listener, ("metrics", AT_ONCE), full, converse));
         Ok(())
     }
 }
 
-async fn accept<S: MetricsSource>(
-    listener: TcpListener,
-    snapshot: Arc<Snapshot<S>>,
-    refused: Arc<AtomicU64>,
-) {
-    let room = Arc::new(Semaphore::new(AT_ONCE));
-    loop {
-        match listener.accept().await {
-            Ok((stream, _)) => match Arc::clone(&room).try_acquire_owned() {
-                Ok(place) => {
-                    let snapshot = Arc::clone(&snapshot);
-                    tokio::spawn(async move {
-                        converse(stream, snapshot.as_ref()).await;
-                        drop(place);
-                    });
-                }
-                Err(_) => {
-                    refused.fetch_add(1, Ordering::Relaxed);
-                }
-            },
-            // Out of descriptors: others will be closed.
-            Err(error) => {
-                tracing::warn!(%error, "metrics");
-                sleep(Duration::from_secs(1)).await;
-            }
-        }
-    }
-}
-
 /// Answers one request and closes the connection.
-async fn converse<S: MetricsSource>(stream: TcpStream, snapshot: &Snapshot<S>) {
+async fn converse<S: MetricsSource>(stream: TcpStream, snapshot: Arc<Snapshot<S>>) {
+    let snapshot = snapshot.as_ref();
     let service = service_fn(|request| async move { Ok::<_, Infallible>(answer(&request, snapshot).await) });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(REQUEST_MAX).keep_alive(false);
-    let connection = http.serve_connection(TokioIo::new(stream), service);
-    match timeout(2 * PATIENCE, connection).await {
+    let connection = http::one_request().serve_connection(TokioIo::new(stream), service);
+    match timeout(2 * http::PATIENCE, connection).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "metrics"),
         Err(_) => tracing::debug!("a client did not take its metrics"),

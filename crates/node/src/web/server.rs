@@ -14,16 +14,16 @@ use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
     REFERRER_POLICY, SET_COOKIE, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use super::page::{Page, SCRIPT, STYLE};
 use super::request::{Refused, WebAccess, WebPath, WebToken};
+use crate::http;
 use crate::local::{self, Answer, PendingRequest, ask};
 use crate::saved::SavedFigures;
 
@@ -31,10 +31,6 @@ use crate::saved::SavedFigures;
 const AT_ONCE: usize = 32;
 /// Streams of events at once; others are refused.
 const STREAMS: usize = 8;
-/// How long a client may take to send its request, again to take its answer, and to take each event: as for metrics.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Most bytes of a request's head; hyper has no smaller buffer.
-const REQUEST_MAX: usize = 8192;
 /// How old a page may be, and how far events are apart: the sender, which a report costs time, is asked once a second at most.
 const FRESH: Duration = Duration::from_secs(1);
 /// Events of a stream: ten minutes of them. Browsers ask for another stream then.
@@ -111,44 +107,23 @@ impl Web {
         let listener = TcpListener::from_std(listener)?;
         let streams = Arc::new(Semaphore::new(STREAMS));
         let shared = Shared { access, asks, figures, last: tokio::sync::Mutex::default(), streams };
-        tokio::spawn(accept(listener, Arc::new(shared)));
+        let shared = Arc::new(shared);
+        let full = |from| tracing::debug!(%from, "too many connections to the page");
+        let converse = move |stream| converse(stream, Arc::clone(&shared));
+        tokio::spawn(http::accept(listener, ("the page", AT_ONCE), full, converse));
         Ok(())
     }
 }
 
-async fn accept(listener: TcpListener, shared: Arc<Shared>) {
-    let room = Arc::new(Semaphore::new(AT_ONCE));
-    loop {
-        match listener.accept().await {
-            Ok((stream, from)) => match Arc::clone(&room).try_acquire_owned() {
-                Ok(place) => {
-                    let shared = Arc::clone(&shared);
-                    tokio::spawn(async move {
-                        converse(stream, &shared).await;
-                        drop(place);
-                    });
-                }
-                Err(_) => tracing::debug!(%from, "too many connections to the page"),
-            },
-            // Out of descriptors: others will be closed.
-            Err(error) => {
-                tracing::warn!(%error, "the page");
-                sleep(Duration::from_secs(1)).await;
-            }
-        }
-    }
-}
-
 /// Answers one request and closes the connection, at the latest when the client takes nothing any more.
-async fn converse(stream: TcpStream, shared: &Arc<Shared>) {
+async fn converse(stream: TcpStream, shared: Arc<Shared>) {
+    let shared = &shared;
     let deadline = Deadline::default();
     let service = service_fn(|request| {
         let deadline = deadline.clone();
         async move { Ok::<_, Infallible>(answer(&request, shared, deadline).await) }
     });
-    let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(REQUEST_MAX).keep_alive(false);
-    let mut connection = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service));
+    let mut connection = std::pin::pin!(http::one_request().serve_connection(TokioIo::new(stream), service));
     loop {
         tokio::select! {
             ended = &mut connection => {
@@ -226,7 +201,7 @@ fn respond(status: StatusCode, media: &'static str, body: WebBody) -> Response<W
     response
 }
 
-/// A stream of what changes, made by a task of its own until nobody takes it.
+/// A stream of what changes, made by a task of its own until it is not taken any more.
 fn events(shared: &Arc<Shared>, place: OwnedSemaphorePermit, deadline: Deadline) -> WebBody {
     // One event waits at most: a client that is slow gets what is there when it has taken that.
     let (sender, events) = mpsc::channel(1);
@@ -273,7 +248,7 @@ struct Deadline(Arc<Mutex<Instant>>);
 impl Default for Deadline {
     /// Time for the request and for an answer.
     fn default() -> Deadline {
-        Deadline(Arc::new(Mutex::new(Instant::now() + 2 * PATIENCE)))
+        Deadline(Arc::new(Mutex::new(Instant::now() + 2 * http::PATIENCE)))
     }
 }
 
@@ -284,7 +259,7 @@ impl Deadline {
 
     /// The client took something.
     fn put_off(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + 2 * PATIENCE;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + 2 * http::PATIENCE;
     }
 }
 
