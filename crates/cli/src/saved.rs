@@ -1,6 +1,5 @@
 //! `saved`: what tunnels have saved, from the figures that their daemons keep.
 
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs;
 
@@ -123,8 +122,8 @@ impl SavedReport {
             SavedBy::Peer => ("peer", [named(SavedKind::Peer), named(SavedKind::Control)].concat()),
             SavedBy::Rule => ("rule", named(SavedKind::Rule)),
             SavedBy::Day => {
-                let all = of(SavedKind::Peer).chain(of(SavedKind::Control));
-                ("day", days(all, (from, to), &TimeZone::system()))
+                let all: Vec<_> = of(SavedKind::Peer).chain(of(SavedKind::Control)).collect();
+                ("day", days(&all, (from, to), &TimeZone::system()))
             }
         };
         let total = lines.iter().fold(SavedAmounts::default(), |sum, (_, amounts)| sum.plus(*amounts));
@@ -207,24 +206,9 @@ impl SavedLine {
 }
 
 /// All series by day of the time zone, the first day first.
-fn days<'a>(
-    series: impl Iterator<Item = &'a SavedSeries>,
-    (from, to): (u64, u64),
-    zone: &TimeZone,
-) -> Vec<(String, SavedAmounts)> {
-    let mut days = BTreeMap::<String, SavedAmounts>::new();
-    for series in series {
-        for hour in from / HOUR..=to / HOUR {
-            let amounts = series.hour(hour * HOUR);
-            if amounts != SavedAmounts::default()
-                && let Some(day) = local(hour * HOUR, zone, "%Y-%m-%d")
-            {
-                let sum = days.entry(day).or_default();
-                *sum = sum.plus(amounts);
-            }
-        }
-    }
-    days.into_iter().collect()
+fn days(series: &[&SavedSeries], span: (u64, u64), zone: &TimeZone) -> Vec<(String, SavedAmounts)> {
+    let days = saved::by_date(series, span, zone).into_iter();
+    days.map(|(date, amounts)| (date.to_string(), amounts)).collect()
 }
 
 fn day_and_hour(seconds: u64) -> Option<String> {
@@ -303,7 +287,7 @@ mod tests {
         series.add(evening, &SavedMinute { amounts: amounts(9, 9), ..SavedMinute::default() });
         let day = |hours| {
             let zone = TimeZone::fixed(jiff::tz::offset(hours));
-            days(core::iter::once(&series), (evening, evening), &zone)[0].0.clone()
+            days(&[&series], (evening, evening), &zone)[0].0.clone()
         };
         assert_eq!([day(0), day(3)], ["2024-10-04", "2024-10-05"]);
     }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use block::{BLOCK, Block};
-pub use figures::{SavedDay, SavedFigures};
+pub use figures::{SavedDay, SavedFigures, by_date};
 pub use file::{SavedFile, SavedFileError, read};
 use short::Short;
 

@@ -53,7 +53,7 @@ impl SavedFigures {
             series.iter().filter(|series| series.name().kind != SavedKind::Rule).collect();
         let now = Timestamp::from_second(i64::try_from(at).ok()?).ok()?.to_zoned(zone.clone());
         let today = now.date();
-        let by_date = dates(&all, at, zone);
+        let by_date = by_date(&all, (at.saturating_sub(DAYS * DAY), at), zone);
         let of = |date: Date| by_date.get(&date).copied().unwrap_or_default();
         let days = (0..DAYS).rev().filter_map(|back| {
             let date = today.checked_sub(Span::new().days(i64::try_from(back).ok()?)).ok()?;
@@ -74,11 +74,16 @@ impl SavedFigures {
     }
 }
 
-/// All series by date, of the last days.
-fn dates(all: &[&SavedSeries], at: u64, zone: &TimeZone) -> BTreeMap<Date, SavedAmounts> {
+/// All series by date in the time zone, from the hour of `from` to that of `to`; days on which nothing came are left out.
+#[must_use]
+pub fn by_date(
+    series: &[&SavedSeries],
+    (from, to): (u64, u64),
+    zone: &TimeZone,
+) -> BTreeMap<Date, SavedAmounts> {
     let mut dates = BTreeMap::<Date, SavedAmounts>::new();
-    for hour in (at / HOUR).saturating_sub(DAYS * DAY / HOUR)..=at / HOUR {
-        let amounts = all.iter().map(|series| series.hour(hour * HOUR));
+    for hour in from / HOUR..=to / HOUR {
+        let amounts = series.iter().map(|series| series.hour(hour * HOUR));
         let amounts = amounts.fold(SavedAmounts::default(), SavedAmounts::plus);
         let begin = i64::try_from(hour * HOUR).ok().and_then(|begin| Timestamp::from_second(begin).ok());
         if let Some(begin) = begin
