@@ -102,6 +102,22 @@ pub struct Cap {
     pub every: Period,
 }
 
+/// Bytes of a unit of sizes, from kB to TB and from KiB to TiB.
+#[must_use]
+pub const fn bytes_of_unit(unit: &str) -> Option<u64> {
+    match unit.as_bytes() {
+        b"kB" => Some(1_000),
+        b"MB" => Some(1_000_000),
+        b"GB" => Some(1_000_000_000),
+        b"TB" => Some(1_000_000_000_000),
+        b"KiB" => Some(1 << 10),
+        b"MiB" => Some(1 << 20),
+        b"GiB" => Some(1 << 30),
+        b"TiB" => Some(1 << 40),
+        _ => None,
+    }
+}
+
 /// A text that is no cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -117,18 +133,8 @@ impl FromStr for Cap {
         let size = size.trim();
         let digits = size.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or(ParseCapError)?;
         let (number, unit) = size.split_at(digits);
-        let scale = match unit.trim_start() {
-            "kB" => 1e3,
-            "MB" => 1e6,
-            "GB" => 1e9,
-            "TB" => 1e12,
-            "KiB" => 1_024.0,
-            "MiB" => 1_048_576.0,
-            "GiB" => 1_073_741_824.0,
-            "TiB" => 1_099_511_627_776.0,
-            _ => return Err(ParseCapError),
-        };
-        let bytes = number.parse::<f64>().map_err(|_| ParseCapError)? * scale;
+        let scale = bytes_of_unit(unit.trim_start()).ok_or(ParseCapError)?;
+        let bytes = number.parse::<f64>().map_err(|_| ParseCapError)? * scale as f64;
         // Beyond 2^53 a float has no single bytes, and no link has so many.
         if !(1.0..9e15).contains(&bytes) {
             return Err(ParseCapError);
@@ -212,19 +218,15 @@ pub struct Meter {
     terms: MeteringTerms,
     /// The period that was looked at last, and the step that was told in it.
     told: Option<(Range<i64>, Option<CapStep>)>,
+    /// An hour, and bytes a second in the last days before it: what came in hours that are over changes no more.
+    recent: Option<(i64, Option<f64>)>,
 }
 
 impl Meter {
     /// A meter that has told nothing.
     #[must_use]
     pub const fn new(terms: MeteringTerms) -> Meter {
-        Meter { terms, told: None }
-    }
-
-    /// Its terms.
-    #[must_use]
-    pub const fn terms(&self) -> &MeteringTerms {
-        &self.terms
+        Meter { terms, told: None, recent: None }
     }
 
     /// Other terms from now on; what was told under the old ones stays told.
@@ -232,8 +234,8 @@ impl Meter {
         self.terms = terms;
     }
 
-    /// Looks at what crossed: `used_in` gives the bytes of a span of time. What was reached before the first look was told by whoever
-    /// looked then. A clock that is set back finds the period that it shows, and what crossed in that.
+    /// Looks at what crossed: `used_in` gives the bytes of a span of time. What was reached before the first look was told at the
+    /// look before a restart. A clock that is set back finds the period that it shows, and what crossed in that.
     pub fn look(&mut self, now: i64, zone: &TimeZone, used_in: impl Fn(Range<i64>) -> u64) -> MeterReading {
         let Some(cap) = self.terms.cap else {
             let (admission, changes_at) = self.terms.admission(None, now, zone);
@@ -251,7 +253,8 @@ impl Meter {
             // Of a cap that was raised or counted anew, steps are not told twice.
             *last = told;
         }
-        let forecast = forecast(now, period.end, used, used_in);
+        let left = period.end.saturating_sub(now).max(0) as f64;
+        let forecast = self.recent(now, used_in).map(|rate| used.saturating_add((rate * left) as u64));
         let (admission, changes_at) = self.terms.admission(step, now, zone);
         let changes_at = Some(changes_at.map_or(period.end, |at| at.min(period.end)));
         MeterReading {
@@ -261,22 +264,30 @@ impl Meter {
             crossed,
         }
     }
+
+    /// [`recent_rate`], looked up once an hour.
+    fn recent(&mut self, now: i64, used_in: impl Fn(Range<i64>) -> u64) -> Option<f64> {
+        let hour = now / HOUR * HOUR;
+        match self.recent {
+            Some((known, rate)) if known == hour => rate,
+            _ => {
+                let rate = recent_rate(hour, used_in);
+                self.recent = Some((hour, rate));
+                rate
+            }
+        }
+    }
 }
 
-/// What will have crossed at `end`: what has, and for what is left as much as in the last days. Of them whole days count, where there
-/// is one, since nights are not like days.
-fn forecast(now: i64, end: i64, used: u64, used_in: impl Fn(Range<i64>) -> u64) -> Option<u64> {
-    let last_hour = now / HOUR * HOUR;
+/// Bytes a second in the last days before this hour; nothing before an hour is known. Of them whole days count, where there is one, since
+/// nights are not like days.
+fn recent_rate(last_hour: i64, used_in: impl Fn(Range<i64>) -> u64) -> Option<f64> {
     let hours = (1..=LOOKED_BACK * 24).rev().map(|back| last_hour.saturating_sub(back * HOUR));
     let first = hours.into_iter().find(|at| used_in(*at..at.saturating_add(HOUR)) > 0)?;
     let known = last_hour.saturating_sub(first);
     let from = if known >= DAY { last_hour.saturating_sub(known / DAY * DAY) } else { first };
     let span = last_hour.saturating_sub(from);
-    if span < HOUR {
-        return None;
-    }
-    let rate = used_in(from..last_hour) as f64 / span as f64;
-    Some(used.saturating_add((rate * end.saturating_sub(now).max(0) as f64) as u64))
+    (span >= HOUR).then(|| used_in(from..last_hour) as f64 / span as f64)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_ipsec::PortRange;
+use strait_scheduler::metering::bytes_of_unit;
 
 use super::{Endpoint, Problem};
 
@@ -64,15 +65,7 @@ pub fn size(given: &str) -> Result<u64, BadSize> {
     let digits = trimmed.find(|c: char| !c.is_ascii_digit()).unwrap_or(trimmed.len());
     let scale: u64 = match trimmed[digits..].trim_start() {
         "" | "B" => 1,
-        "kB" => 1_000,
-        "MB" => 1_000_000,
-        "GB" => 1_000_000_000,
-        "TB" => 1_000_000_000_000,
-        "KiB" => 1 << 10,
-        "MiB" => 1 << 20,
-        "GiB" => 1 << 30,
-        "TiB" => 1 << 40,
-        _ => return Err(fail()),
+        unit => bytes_of_unit(unit).ok_or_else(fail)?,
     };
     trimmed[..digits].parse::<u64>().ok().and_then(|count| count.checked_mul(scale)).ok_or_else(fail)
 }
