@@ -51,13 +51,7 @@ pub(super) fn run(
     round_trip: Duration,
 ) -> Result<DatagramRun, Error> {
     let hosts = &stage.hosts;
-    let server = hosts.b.run("listen for datagrams", || UdpSocket::bind(stage.any_port()))?;
-    let target = server.local_addr().map_err(Error::doing("find the port that was chosen"))?;
-    let client = hosts.a.run("open a socket for datagrams", || {
-        let socket = UdpSocket::bind("0.0.0.0:0")?;
-        socket.connect(target)?;
-        Ok(socket)
-    })?;
+    let [client, server] = stage.sockets()?;
     let (stop, arrived) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let hearing = hosts.b.spawn({
         let (stop, arrived) = (Arc::clone(&stop), Arc::clone(&arrived));

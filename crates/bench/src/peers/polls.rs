@@ -128,13 +128,7 @@ fn all(
 /// Questions that do not count, and `count` that do.
 fn exchange(stage: Arc<PeerStage>, count: usize) -> Result<PollRun, Error> {
     let hosts = &stage.hosts;
-    let server = hosts.b.run("listen for questions", || UdpSocket::bind(stage.any_port()))?;
-    let target = server.local_addr().map_err(Error::doing("find the port that was chosen"))?;
-    let client = hosts.a.run("open a socket for questions", || {
-        let socket = UdpSocket::bind("0.0.0.0:0")?;
-        socket.connect(target)?;
-        Ok(socket)
-    })?;
+    let [client, server] = stage.sockets()?;
     let heard = client.try_clone().map_err(Error::doing("share a socket"))?;
     let (stop, answers) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let answering = hosts.b.spawn({

@@ -1,7 +1,7 @@
 //! Two hosts, a link and one tunnel over it.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use strait_testbed::outside::Sshd;
@@ -90,6 +90,18 @@ impl PeerStage {
     /// The same with any port.
     pub(super) fn any_port(&self) -> SocketAddr {
         SocketAddr::new(self.address(), 0)
+    }
+
+    /// A socket at each host, the first one's connected to the second's, this way.
+    pub(super) fn sockets(&self) -> Result<[UdpSocket; 2], Error> {
+        let server = self.hosts.b.run("listen for datagrams", || UdpSocket::bind(self.any_port()))?;
+        let target = server.local_addr().map_err(Error::doing("find the port that was chosen"))?;
+        let client = self.hosts.a.run("open a socket for datagrams", || {
+            let socket = UdpSocket::bind("0.0.0.0:0")?;
+            socket.connect(target)?;
+            Ok(socket)
+        })?;
+        Ok([client, server])
     }
 
     /// Bytes of all outer IP packets that have crossed the link so far, both ways.

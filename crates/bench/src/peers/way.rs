@@ -36,45 +36,14 @@ impl PeerWay {
         PeerWay::Ssh,
         PeerWay::SshCompressed,
     ];
-    /// Without those that differ from a neighbour by one setting.
-    pub(crate) const MAIN: [PeerWay; 9] = [
-        PeerWay::Plain,
-        PeerWay::Strait,
-        PeerWay::WireGuardGo,
-        PeerWay::BoringTun,
-        PeerWay::OpenVpn,
-        PeerWay::OpenVpnLz4,
-        PeerWay::TincZlib,
-        PeerWay::Ssh,
-        PeerWay::SshCompressed,
-    ];
+    /// Those that differ from a neighbour by one setting, and are measured where that matters: [`PeerWay::with`].
+    pub(crate) const VARIANTS: [PeerWay; 2] = [PeerWay::Auto, PeerWay::TincLzo];
 
-    /// With the rate that is not told as well.
-    pub(crate) const BASE: [PeerWay; 10] = [
-        PeerWay::Plain,
-        PeerWay::Strait,
-        PeerWay::Auto,
-        PeerWay::WireGuardGo,
-        PeerWay::BoringTun,
-        PeerWay::OpenVpn,
-        PeerWay::OpenVpnLz4,
-        PeerWay::TincZlib,
-        PeerWay::Ssh,
-        PeerWay::SshCompressed,
-    ];
-    /// Where processors decide: what compresses less is faster there.
-    pub(crate) const FAST: [PeerWay; 10] = [
-        PeerWay::Plain,
-        PeerWay::Strait,
-        PeerWay::WireGuardGo,
-        PeerWay::BoringTun,
-        PeerWay::OpenVpn,
-        PeerWay::OpenVpnLz4,
-        PeerWay::TincZlib,
-        PeerWay::TincLzo,
-        PeerWay::Ssh,
-        PeerWay::SshCompressed,
-    ];
+    /// All but the variants, and those of them that are named.
+    pub(crate) fn with(variants: &[PeerWay]) -> Vec<PeerWay> {
+        let is_wanted = |way: &PeerWay| !PeerWay::VARIANTS.contains(way) || variants.contains(way);
+        PeerWay::ALL.into_iter().filter(is_wanted).collect()
+    }
 
     /// Its name in tables.
     pub(crate) const fn name(self) -> &'static str {
