@@ -84,6 +84,15 @@ pub struct MeteredReport {
     pub changes_at: Option<i64>,
 }
 
+impl MeteredReport {
+    /// How much of the cap is used, in per cent.
+    #[must_use]
+    pub fn percent(&self) -> Option<f64> {
+        let (used, cap) = self.used_bytes.zip(self.cap_bytes)?;
+        (cap > 0).then(|| used as f64 * 100.0 / cap as f64)
+    }
+}
+
 /// The node itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeReport {

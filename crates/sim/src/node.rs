@@ -148,7 +148,7 @@ impl SimNode {
         Ok(node)
     }
 
-    /// Tells the sender and the keeper of keys what the settings say.
+    /// Tells the sender and the key manager what the settings say.
     fn begin(&mut self, now: Time) {
         let SimNode { settings, outbound, world, .. } = self;
         let (rules, quiet) = (Arc::clone(&self.rules), settings.quiet);

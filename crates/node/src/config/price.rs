@@ -7,7 +7,7 @@ const SOLD: [(&str, f64); 3] = [("GB", 1e9), ("MB", 1e6), ("TB", 1e12)];
 /// Bytes of a gigabyte.
 const GIGABYTE: f64 = 1e9;
 
-/// A price of traffic on the wire, in a currency that nobody needs to name.
+/// A price of traffic on the wire, in any currency.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Price {
     /// Of a byte: a number that is not less than 0.

@@ -68,14 +68,12 @@ fn metered(report: &DaemonReport) -> String {
     let bytes = |bytes: Option<u64>| bytes.map_or_else(none, units::bytes);
     let row = |one: &MeteredReport| {
         let every = one.every.as_deref().unwrap_or_default();
-        let share =
-            one.used_bytes.zip(one.cap_bytes).map(|(used, cap)| used as f64 * 100.0 / cap.max(1) as f64);
         let left = one.period_end.map(|end| u64::try_from(end).unwrap_or(0).saturating_sub(unix_time()));
         vec![
             one.peer.clone().unwrap_or_else(|| "the link".to_owned()),
             bytes(one.used_bytes),
             one.cap_bytes.map_or_else(none, |cap| format!("{}/{every}", units::bytes(cap))),
-            share.map_or_else(none, |share| format!("{share:.0} %")),
+            one.percent().map_or_else(none, |share| format!("{share:.0} %")),
             bytes(one.forecast_bytes),
             left.map_or_else(none, |left| units::span(Duration::from_secs(left))),
             match one.admission.as_str() {

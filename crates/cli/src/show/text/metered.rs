@@ -20,7 +20,7 @@ pub(super) fn table(metered: &[MeteredReport], zone: &TimeZone) -> TextTable {
             one.peer.clone().unwrap_or_else(|| "link".to_owned()),
             bytes(one.used_bytes),
             one.cap_bytes.map_or_else(|| "-".to_owned(), |cap| format!("{}/{every}", units::bytes(cap))),
-            share(one).map_or_else(|| "-".to_owned(), |share| format!("{share:.0} %")),
+            one.percent().map_or_else(|| "-".to_owned(), |share| format!("{share:.0} %")),
             bytes(one.forecast_bytes),
             time(one.period_end, zone),
             admission(&one.admission).to_owned(),
@@ -28,12 +28,6 @@ pub(super) fn table(metered: &[MeteredReport], zone: &TimeZone) -> TextTable {
         ]);
     }
     table
-}
-
-/// How much of a cap is used, in per cent.
-fn share(metered: &MeteredReport) -> Option<f64> {
-    let (used, cap) = metered.used_bytes.zip(metered.cap_bytes)?;
-    (cap > 0).then(|| used as f64 * 100.0 / cap as f64)
 }
 
 fn admission(name: &str) -> &str {

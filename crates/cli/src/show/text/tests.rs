@@ -8,7 +8,7 @@ use strait_node::report::{
 /// A report with every part filled in.
 pub(crate) fn report() -> DaemonReport {
     DaemonReport {
-        // Without times, which the golden text would have in the zone of whoever runs it.
+        // Without times, which the golden text would have in the zone of the machine that runs it.
         metered: vec![MeteredReport {
             peer: None,
             cap_bytes: Some(20_000_000_000),
