@@ -290,7 +290,8 @@ impl Node {
         if payload.first() == Some(&ACKNOWLEDGEMENT_SUBTYPE) && inside.next == Protocol::AGGFRAG {
             match self.sender.acknowledge(Acknowledgement::parse(payload).unwrap()) {
                 Acknowledged::Header(_, change) => {
-                    let out = self.out.as_mut().unwrap();
+                    // A key that another answer made it give up has no header to change.
+                    let Some(out) = self.out.as_mut() else { return };
                     out.sa.change_header(change, now.time);
                     let schedule = out.key_packet.as_mut().map(|beside| &mut beside.schedule);
                     match change {
