@@ -2,10 +2,9 @@
 
 mod figures;
 mod key;
-mod service;
 mod table;
 
-use strait_wire::Flow;
+use strait_wire::{Flow, Service};
 
 use figures::HostEnd;
 pub(crate) use figures::{ClassFigures, CompressionSample, place_of};
@@ -62,7 +61,9 @@ impl Classes {
         }
         let places = FigurePlaces {
             protocol: self.protocols.place(ClassKey::Protocol(flow.protocol)),
-            service: self.services.place(file.map_or_else(|| service::of(flow), ClassKey::File)),
+            service: self
+                .services
+                .place(file.map_or_else(|| ClassKey::Service(Service::of(flow)), ClassKey::File)),
             // A file's packets have no hosts.
             pair: self.pairs.place(file.map_or_else(|| ClassKey::pair(flow), ClassKey::File)),
         };

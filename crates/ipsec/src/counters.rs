@@ -6,6 +6,7 @@ mod carrier;
 mod history;
 mod queue;
 mod repair;
+mod services;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,6 +17,7 @@ pub use carrier::{CarrierCounters, CarrierState};
 pub use history::HistoryCounters;
 pub use queue::{QueueCounters, QueueDelay};
 pub use repair::RepairCounters;
+pub use services::{ServiceClass, ServiceCounters, ServiceTally};
 
 /// A number that only grows.
 #[derive(Debug, Default)]
@@ -172,6 +174,8 @@ pub struct Counters {
     pub drops: Drops,
     /// By codec, indexed by the codec's number on the wire.
     pub codecs: [CodecCounters; Codec::ALL.len()],
+    /// What was sent, by service.
+    pub services: ServiceCounters,
     /// Control datagrams sent and received, in wire bytes.
     pub control_wire: Counter,
     /// How many they were.

@@ -51,7 +51,8 @@ pub mod wrap;
 pub use caches::{CacheList, DomainCache, DomainTag, PeerCaches};
 pub use counters::{
     CarrierCounters, CarrierState, CodecCounters, Counter, Counters, HistoryCounters, PeerCounters,
-    QueueCounters, QueueDelay, RepairCounters, RuleCounters, Tally,
+    QueueCounters, QueueDelay, RepairCounters, RuleCounters, ServiceClass, ServiceCounters, ServiceTally,
+    Tally,
 };
 pub use dropped::{Drops, Reason};
 pub use endpoint::LatestEndpoint;

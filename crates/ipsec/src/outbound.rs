@@ -381,10 +381,14 @@ impl TxStages {
         tx.link.association.direct.watch(packet.ip());
         let waiting = self.classify(tx.link, packet, offload, tx.now);
         self.compressor.tell_changes(tx.outlet);
+        let before = tx.link.sealed.outer;
         if !tx.link.must_wait()
             && self.gatherer.queueing.hold.is_zero()
             && self.straight(tx, packet, &waiting)? == Straight::Gone
         {
+            let (packets, bytes) = (packet.count() as u64, packet.total_len());
+            let wire = tx.link.sealed.outer - before;
+            self.transmitter.departure.note_service(&waiting.flow, packets, bytes, wire);
             return Ok(());
         }
         if tx.link.association.asks(tx.now) {

@@ -30,6 +30,8 @@ pub struct StreamTrain {
 pub struct StreamLink {
     /// UDP payload bytes of stream datagrams that left the queue, sent or dropped.
     left: Tally,
+    /// Those that were sent.
+    sent: Tally,
     rate: AtomicU64,
     outer: AtomicU64,
     /// Sessions with the peer.
@@ -41,6 +43,12 @@ impl StreamLink {
     #[must_use]
     pub fn left(&self) -> u64 {
         self.left.get()
+    }
+
+    /// UDP payload bytes of stream datagrams that were sent so far.
+    #[must_use]
+    pub fn sent(&self) -> u64 {
+        self.sent.get()
     }
 
     /// The rate at which datagrams leave for the peer, in wire bytes; nothing where they go straight.
@@ -68,6 +76,10 @@ impl StreamLink {
 
     pub(crate) fn note_left(&self, bytes: usize) {
         self.left.add(bytes as u64);
+    }
+
+    pub(crate) fn note_sent(&self, bytes: usize) {
+        self.sent.add(bytes as u64);
     }
 
     pub(crate) fn show_rate(&self, rate: Option<Rate>) {

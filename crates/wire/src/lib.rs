@@ -40,6 +40,7 @@ pub mod probe;
 pub mod repetition;
 #[cfg(test)]
 mod sample;
+mod service;
 pub mod sessionless;
 pub mod symbol;
 pub mod tcp;
@@ -50,5 +51,6 @@ pub mod vnet;
 
 pub use flow::Flow;
 pub use malformed::Malformed;
+pub use service::Service;
 pub use tos::{DropCe, Ecn, Tos};
 pub use types::{Cpi, Esn, Protocol, SeqLow, Spi};

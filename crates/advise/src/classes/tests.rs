@@ -1,6 +1,6 @@
 use std::net::{IpAddr, Ipv4Addr};
 
-use strait_wire::Protocol;
+use strait_wire::{Protocol, Service};
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn both_directions_are_of_one_class() {
 #[test]
 fn a_table_is_bounded_and_loses_no_byte() {
     let mut table = FigureTable::new(4);
-    let key = |number: u16| ClassKey::Service(Protocol::TCP, number);
+    let key = |port: u16| ClassKey::Service(Service { protocol: Protocol::TCP, port });
     let places: Vec<FigurePlace> = (1..=4).map(|number| table.place(key(number))).collect();
     for (place, amount) in places.iter().zip([40, 10, 30, 20]) {
         table.at(*place).bytes += amount;

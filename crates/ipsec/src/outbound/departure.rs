@@ -8,12 +8,14 @@ use std::sync::Arc;
 use strait_clock::Time;
 use strait_scheduler::metering::Admission;
 use strait_scheduler::{Pacer, Rate};
+use strait_wire::Flow;
 
 use super::backlog::ReadyNote;
 use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::own_link::OwnLink;
+use super::plain::{Plain, Share};
 use super::train::{Heading, Train, TrainBuffer, Via};
 use crate::outer::outer_len;
 use crate::{Counters, PeerId, Reason};
@@ -137,8 +139,10 @@ impl Departure {
         self.train.clear();
     }
 
-    /// Sends datagrams that wait for nothing, and pays for them.
-    pub(super) fn send_train(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
+    /// Sends datagrams of streams that wait for nothing, and pays for them.
+    pub(super) fn send_streams(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
+        let outer = train.bytes.len() + train.count() * tx.link.association.outer_len_by(train.via);
+        self.note_streams(tx.link, train.count(), train.bytes.len(), outer);
         let around = tx.link.association.outer_len_by(train.via) + self.overhead;
         if let Some(up) = &mut self.up {
             up.charge(wire_bytes(train, around), tx.now);
@@ -238,6 +242,29 @@ impl Departure {
     /// Counts a datagram or report that goes no further.
     pub(super) fn refuse(&self, reason: Reason) {
         self.counters.refuse(reason);
+    }
+
+    /// Counts packets of a flow that were sealed, with their bytes and those that they took on the wire.
+    pub(super) fn note_service(&self, flow: &Flow, packets: u64, bytes: usize, wire: usize) {
+        if wire > 0 {
+            self.counters.services.note(flow, packets, bytes as u64, wire as u64);
+        }
+    }
+
+    /// Counts the packets of a unit that waited; each has its part of what it took on the wire.
+    pub(super) fn note_services(&self, plain: &Plain, wire: usize) {
+        let (mut bytes, mut left) = (plain.shares().iter().map(|share| share.bytes).sum(), wire);
+        for Share { flow, packets, bytes: its } in plain.shares() {
+            let part = (left * its).checked_div(bytes).unwrap_or(0);
+            self.note_service(flow, *packets, *its, part);
+            (bytes, left) = (bytes - its, left - part);
+        }
+    }
+
+    /// Counts datagrams of streams with their bytes and those on the wire.
+    pub(super) fn note_streams(&self, link: &Link, datagrams: usize, bytes: usize, wire: usize) {
+        link.spec.counters.stream.note_sent(bytes);
+        self.counters.services.note_stream(datagrams as u64, bytes as u64, wire as u64);
     }
 
     /// Counts packets that were lost, which is progress too.

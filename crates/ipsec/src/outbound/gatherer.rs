@@ -18,7 +18,7 @@ use super::context::{Outlet, TxContext};
 use super::group::Group;
 use super::link::Link;
 use super::own_link::OwnLink;
-use super::plain::Plain;
+use super::plain::{Plain, Share};
 use super::queue::{LinkQueue, share_of};
 use super::train::SEGMENTS_MAX;
 use super::unit_size::UnitSize;
@@ -267,7 +267,9 @@ fn fill(queue: &mut LinkQueue, plain: &mut Plain, (count, limit): (usize, usize)
         // Only the last segment is shorter than those before.
         packet.note.first = packet.note.first.min(packet.note.left);
         if bytes > 0 {
-            plain.charge(packet.split_receipt(bytes, whole));
+            let packets = (next - packet.note.next_segment) as u64;
+            plain
+                .charge(packet.split_receipt(bytes, whole), Share { flow: packet.note.flow, packets, bytes });
         }
         packet.note.next_segment = next;
         if next < packet.note.segments {

@@ -32,8 +32,10 @@ use crate::{CarrierState, DomainTag, PeerSpec, RepairState, RepairTerms};
 pub(crate) struct SealedBytes {
     /// Bytes of payloads.
     pub(crate) payload: usize,
-    /// Bytes on the wire.
+    /// Bytes on the wire, with what the link layer adds.
     pub(crate) wire: usize,
+    /// Bytes on the wire without that.
+    pub(crate) outer: usize,
 }
 
 /// One peer.

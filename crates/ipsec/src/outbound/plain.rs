@@ -21,8 +21,17 @@ pub(crate) struct Plain {
     flows: UnitFlows,
     /// Of which group they are, if they waited in one queue.
     group: Option<Group>,
-    /// The flows that were charged for them.
+    /// The flows that were charged for them, and what each has here.
     receipts: Vec<Receipt>,
+    shares: Vec<Share>,
+}
+
+/// What one flow has in a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    pub(crate) flow: Flow,
+    pub(crate) packets: u64,
+    pub(crate) bytes: usize,
 }
 
 /// A flow in a block.
@@ -49,6 +58,7 @@ impl Plain {
             flows: [None; FLOWS_MAX],
             group: None,
             receipts: Vec::new(),
+            shares: Vec::new(),
         }
     }
 
@@ -59,6 +69,7 @@ impl Plain {
         self.flows = [None; FLOWS_MAX];
         self.group = None;
         self.receipts.clear();
+        self.shares.clear();
     }
 
     /// Begins a unit of this group, for which flows were charged.
@@ -67,11 +78,22 @@ impl Plain {
         self.group = Some(group);
     }
 
-    /// Adds what the flow of a packet here was charged.
-    pub(super) fn charge(&mut self, receipt: Receipt) {
+    /// Adds what the flow of a packet here was charged, and what it has here.
+    pub(super) fn charge(&mut self, receipt: Receipt, share: Share) {
         if !self.receipts.last_mut().is_some_and(|last| last.join(&receipt)) {
             self.receipts.push(receipt);
         }
+        match self.shares.last_mut().filter(|last| last.flow == share.flow) {
+            Some(last) => {
+                (last.packets, last.bytes) = (last.packets + share.packets, last.bytes + share.bytes)
+            }
+            None => self.shares.push(share),
+        }
+    }
+
+    /// What each flow has here, if they waited in one queue.
+    pub(super) fn shares(&self) -> &[Share] {
+        &self.shares
     }
 
     /// Bytes that they will be on the wire, as far as that can be told.

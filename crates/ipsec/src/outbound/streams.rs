@@ -67,13 +67,17 @@ impl Transmitter {
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, wire);
         }
+        if fits {
+            let outer = len + tx.link.association.outer_len_by(Via::Udp);
+            self.departure.note_streams(tx.link, 1, len, outer);
+        }
         if fits { Ok(()) } else { Err(Lost { reason: Reason::TooBig, packets: 1 }) }
     }
 
     /// Datagrams that need not wait, in one call.
     fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
         let StreamTrain { to, segment, bytes, .. } = train;
-        self.departure.send_train(tx, Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes });
+        self.departure.send_streams(tx, Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes });
         tx.link.spec.counters.stream.note_left(bytes.len());
         tx.outlet.stream_left();
     }

@@ -64,6 +64,7 @@ impl Transmitter {
         let sent = self.send_work(tx, compressor, &mut job.work);
         if sent.is_ok() {
             tx.link.settle(&job.work.plain, before, tx.own);
+            self.departure.note_services(&job.work.plain, tx.link.sealed.outer - before.outer);
             self.ask_of_caches(tx);
         }
         compressor.pool.put_back(job);
@@ -227,7 +228,9 @@ impl Transmitter {
         }
         sa.usage.note(1, whole as u64, tx.now);
         tx.link.sealed.payload += len;
-        tx.link.sealed.wire += whole + tx.link.association.outer_len_by(heading.via) + tx.own.overhead;
+        let outer = whole + tx.link.association.outer_len_by(heading.via);
+        tx.link.sealed.outer += outer;
+        tx.link.sealed.wire += outer + tx.own.overhead;
         if tx.link.association.must_fragment(whole) {
             return self.fragmenter.fragment(tx, &mut self.departure, whole, tos);
         }

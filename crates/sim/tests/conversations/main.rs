@@ -7,7 +7,7 @@
 mod aggregation;
 mod block_history;
 mod bundles_and_blocks;
-
+mod by_service;
 mod error_correction;
 mod establish_and_exchange;
 mod files_beside_packets;

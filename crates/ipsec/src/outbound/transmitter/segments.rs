@@ -29,7 +29,14 @@ impl Transmitter {
             Ok(packet) => self.send_segments(tx, compressor, (&packet, &group), next_segment..packet.count()),
             Err(_) => Err(Lost { reason: Reason::MalformedPacket, packets: 1 }),
         };
-        let wire = tx.link.sealed.wire - before.wire;
+        let (sealed, waiting) = (tx.link.sealed, &queued.note);
+        self.departure.note_service(
+            &waiting.flow,
+            waiting.packets(),
+            waiting.left,
+            sealed.outer - before.outer,
+        );
+        let wire = sealed.wire - before.wire;
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, wire);
         }

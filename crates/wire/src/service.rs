@@ -1,8 +1,8 @@
 //! Which port of a flow is the service's, and what services are called.
 
-use strait_wire::Flow;
+use core::fmt;
 
-use super::ClassKey;
+use crate::{Flow, Protocol};
 
 /// Names of the ports that networks are used for, from IANA's registry of service names, but for synchrophasors
 /// (IEEE C37.118.2 annex F) and those marked there as unassigned that everybody knows.
@@ -78,24 +78,46 @@ const NAMES: &[(u16, &str)] = &[
     (51820, "wireguard"),
 ];
 
-/// What a port is called, if it has a name here.
-pub(super) fn name(port: u16) -> Option<&'static str> {
-    let place = NAMES.binary_search_by_key(&port, |(port, _)| *port).ok()?;
-    NAMES.get(place).map(|(_, name)| *name)
+/// What servers offer: an upper-layer protocol and the port that it comes to, 0 where the protocol has none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Service {
+    /// The upper-layer protocol.
+    pub protocol: Protocol,
+    /// The port, or 0.
+    pub port: u16,
 }
 
-/// The service of a flow: its port that has a name; of two or none, the lower, as servers' ports are below those that
-/// systems hand out (RFC 6335 section 6).
-pub(super) fn of(flow: &Flow) -> ClassKey {
-    let (one, other) = (flow.src_port.min(flow.dst_port), flow.src_port.max(flow.dst_port));
-    let port = if name(one).is_none() && name(other).is_some() { other } else { one };
-    ClassKey::Service(flow.protocol, port)
+impl Service {
+    /// The service of a flow: its port that has a name; of two or none, the lower, as servers' ports are below those that
+    /// systems hand out (RFC 6335 section 6).
+    #[must_use]
+    pub fn of(flow: &Flow) -> Service {
+        let (one, other) = (flow.src_port.min(flow.dst_port), flow.src_port.max(flow.dst_port));
+        let port = if name(one).is_none() && name(other).is_some() { other } else { one };
+        Service { protocol: flow.protocol, port }
+    }
+}
+
+impl fmt::Display for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Service { protocol, port } = *self;
+        match name(port) {
+            _ if port == 0 => write!(f, "{protocol}"),
+            Some(name) => write!(f, "{name} ({protocol} {port})"),
+            None => write!(f, "{protocol} {port}"),
+        }
+    }
+}
+
+/// What a port is called, if it has a name here.
+fn name(port: u16) -> Option<&'static str> {
+    let place = NAMES.binary_search_by_key(&port, |(port, _)| *port).ok()?;
+    NAMES.get(place).map(|(_, name)| *name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use strait_wire::Protocol;
 
     #[test]
     fn names_are_in_order() {
@@ -118,7 +140,7 @@ mod tests {
             (0, 0, "tcp"),
         ] {
             let flow = Flow { src, dst, protocol: Protocol::TCP, src_port, dst_port };
-            assert_eq!(of(&flow).to_string(), expected);
+            assert_eq!(Service::of(&flow).to_string(), expected);
         }
     }
 }

@@ -1,0 +1,105 @@
+//! What was sent, by service.
+
+use std::sync::OnceLock;
+
+use strait_wire::{Flow, Service};
+
+use super::Tally;
+
+/// Services that are counted apart, those that come first; more than sites have that one wants to tell apart.
+const SERVICES: usize = 24;
+
+/// Counters of one service.
+#[derive(Debug, Default)]
+pub struct ServiceTally {
+    /// Inner packets sent.
+    pub packets: Tally,
+    /// Their bytes.
+    pub bytes: Tally,
+    /// Their part of the wire bytes: where packets share datagrams, by their bytes.
+    pub wire: Tally,
+}
+
+impl ServiceTally {
+    fn add(&self, packets: u64, bytes: u64, wire: u64) {
+        self.packets.add(packets);
+        self.bytes.add(bytes);
+        self.wire.add(wire);
+    }
+}
+
+/// Counters by service: of packets of the tunnel, of services that have no place of their own, and of streams (files, logins).
+#[derive(Debug, Default)]
+pub struct ServiceCounters {
+    places: [(OnceLock<Service>, ServiceTally); SERVICES],
+    others: ServiceTally,
+    streams: ServiceTally,
+}
+
+/// What is counted apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ServiceClass {
+    /// A service.
+    One(Service),
+    /// All services that have no place of their own.
+    Others,
+    /// Datagrams of streams, as QUIC sealed them.
+    Streams,
+}
+
+impl ServiceCounters {
+    /// What is counted, with its counters: always as many, in the same order; nothing where a place has no service yet.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = Option<(ServiceClass, &ServiceTally)>> {
+        (0..SERVICES + 2).map(|place| match self.places.get(place) {
+            Some((service, tally)) => service.get().map(|service| (ServiceClass::One(*service), tally)),
+            None if place == SERVICES => Some((ServiceClass::Others, &self.others)),
+            None => Some((ServiceClass::Streams, &self.streams)),
+        })
+    }
+
+    /// Counts packets of a flow that left; one thread does.
+    pub(crate) fn note(&self, flow: &Flow, packets: u64, bytes: u64, wire: u64) {
+        self.tally(Service::of(flow)).add(packets, bytes, wire);
+    }
+
+    /// Counts datagrams of streams; the same thread does.
+    pub(crate) fn note_stream(&self, datagrams: u64, bytes: u64, wire: u64) {
+        self.streams.add(datagrams, bytes, wire);
+    }
+
+    fn tally(&self, service: Service) -> &ServiceTally {
+        let is = |(place, _): &&(OnceLock<Service>, ServiceTally)| *place.get_or_init(|| service) == service;
+        self.places.iter().find(is).map_or(&self.others, |(_, tally)| tally)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_wire::Protocol;
+
+    use super::*;
+
+    #[test]
+    fn those_that_come_first_have_places_and_the_others_share_one() {
+        let counters = ServiceCounters::default();
+        let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
+        let flow = |port| Flow { src, dst, protocol: Protocol::UDP, src_port: 40_000, dst_port: port };
+        for port in 1..=30 {
+            counters.note(&flow(port), 1, 100, 60);
+            counters.note(&flow(1), 2, 10, 6);
+        }
+        counters.note_stream(3, 3_000, 3_084);
+        let all: Vec<_> = counters.all().collect();
+        assert_eq!(all.len(), SERVICES + 2);
+        let said = |place: usize| {
+            let (class, tally) = all[place].unwrap();
+            (class, tally.packets.get(), tally.bytes.get(), tally.wire.get())
+        };
+        let one = |port| ServiceClass::One(Service { protocol: Protocol::UDP, port });
+        assert_eq!(said(0), (one(1), 61, 400, 240));
+        assert_eq!(said(23), (one(24), 1, 100, 60));
+        assert_eq!(said(24), (ServiceClass::Others, 6, 600, 360));
+        assert_eq!(said(25), (ServiceClass::Streams, 3, 3_000, 3_084));
+        assert!(ServiceCounters::default().all().take(SERVICES).all(|place| place.is_none()));
+    }
+}
