@@ -106,7 +106,7 @@ pub(crate) enum StraitCommand {
     Show(Show),
     /// Explain compression decisions: the chosen method for each flow and the estimate behind it
     Why(Why),
-    /// Show what tunnels have saved by peer, rule or day, since when you like, also while none runs
+    /// Show what tunnels have saved by peer, rule, service or day, since when you like, also while none runs
     Saved(Saved),
     /// Watch a running tunnel on the whole screen: link, queue, flows and their compression, drops, savings
     #[cfg(feature = "top")]

@@ -1,5 +1,7 @@
 //! `saved`: what tunnels have saved, from the figures that their daemons keep.
 
+mod links;
+
 use std::ffi::OsStr;
 use std::fs;
 
@@ -10,6 +12,8 @@ use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 use strait_node::config::Price;
 use strait_node::path_memory::{state_folder, unix_time};
 use strait_node::saved::{self, SavedAmounts, SavedKind, SavedSeries};
+
+use links::LinksReport;
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{self, SavedBy};
@@ -32,14 +36,14 @@ struct SavedReport {
     /// Seconds since 1970 of the first hour and of now.
     from: u64,
     to: u64,
-    /// What a line is of: `peer`, `rule` or `day`.
+    /// What a line is of: `peer`, `rule`, `service` or `day`.
     by: &'static str,
     lines: Vec<SavedLine>,
     /// All lines together.
     total: SavedLine,
 }
 
-/// One peer, rule or day.
+/// One peer, rule, service or day.
 #[derive(Debug, Serialize)]
 struct SavedLine {
     name: String,
@@ -60,6 +64,15 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
             .remedy("figures are kept once a tunnel runs; if one does, use the user who started it")
     })?;
     let to = unix_time();
+    if flags.link {
+        let report = LinksReport::new(interface, &series, to);
+        let text = match (flags.json, flags.csv) {
+            (true, _) => json(&report)?,
+            (_, true) => report.csv(),
+            _ => report.text(&TimeZone::system()),
+        };
+        return print(text.as_bytes());
+    }
     let from = to.saturating_sub(flags.since.as_secs());
     let report = SavedReport::new(interface, &series, (from, to), flags);
     if let Some(path) = &flags.chart {
@@ -67,14 +80,23 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
         fs::write(path, svg).map_err(Failure::doing(format!("write {}", path.display())))?;
     }
     let text = if flags.json {
-        let json = serde_json::to_string_pretty(&report);
-        json.map_err(|error| Failure::new(format!("cannot write the figures as JSON: {error}")))? + "\n"
+        json(&report)?
     } else if flags.csv {
         report.csv()
     } else {
         report.text()
     };
     print(text.as_bytes())
+}
+
+fn json(report: &impl Serialize) -> Result<String, Failure> {
+    let json = serde_json::to_string_pretty(report);
+    Ok(json.map_err(|error| Failure::new(format!("cannot write the figures as JSON: {error}")))? + "\n")
+}
+
+/// A cell of comma-separated values: a name may hold commas and quotes (RFC 4180).
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 fn no_folder() -> Failure {
@@ -121,6 +143,7 @@ impl SavedReport {
         let (by, lines): (_, Vec<(String, SavedAmounts)>) = match flags.by {
             SavedBy::Peer => ("peer", [named(SavedKind::Peer), named(SavedKind::Control)].concat()),
             SavedBy::Rule => ("rule", named(SavedKind::Rule)),
+            SavedBy::Service => ("service", by_wire_bytes(named(SavedKind::Service))),
             SavedBy::Day => {
                 let all: Vec<_> = of(SavedKind::Peer).chain(of(SavedKind::Control)).collect();
                 ("day", days(&all, (from, to), &TimeZone::system()))
@@ -142,6 +165,7 @@ impl SavedReport {
         let from = day_and_hour(self.from).unwrap_or_default();
         let what = match self.by {
             "rule" => "sent in compressed blocks, before and after compression",
+            "service" => "packets sent, and their part of what was sent on the wire with all headers",
             _ => "packets of both directions, and what they took on the wire with all headers",
         };
         format!("{}: {what}, since {from}\n\n{}", self.interface, table.render(2))
@@ -155,8 +179,7 @@ impl SavedReport {
         for SavedLine { name, amounts, saved_bytes, saved_price } in &self.lines {
             let SavedAmounts { sent_bytes, sent_wire_bytes, received_bytes, received_wire_bytes } = amounts;
             let price = saved_price.map(|price| format!("{price:.6}")).unwrap_or_default();
-            // RFC 4180: a name may hold commas and quotes.
-            let name = format!("\"{}\"", name.replace('"', "\"\""));
+            let name = quoted(name);
             out += &format!(
                 "{name},{sent_bytes},{sent_wire_bytes},{received_bytes},{received_wire_bytes},{saved_bytes},{price}\n"
             );
@@ -203,6 +226,12 @@ impl SavedLine {
         cells.extend(self.saved_price.map(|price| format!("{price:.2}")));
         cells
     }
+}
+
+/// Those with the most wire bytes first.
+fn by_wire_bytes(mut lines: Vec<(String, SavedAmounts)>) -> Vec<(String, SavedAmounts)> {
+    lines.sort_by_key(|(_, amounts)| std::cmp::Reverse(amounts.wire()));
+    lines
 }
 
 /// All series by day of the time zone, the first day first.

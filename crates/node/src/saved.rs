@@ -7,6 +7,7 @@
 mod block;
 mod figures;
 mod file;
+mod quality;
 mod short;
 
 use std::path::PathBuf;
@@ -15,7 +16,8 @@ use serde::Serialize;
 
 use block::{BLOCK, Block};
 pub use figures::{SavedDay, SavedFigures, by_date};
-pub use file::{SavedFile, SavedFileError, read};
+pub use file::{OTHER_SERVICES, SavedFile, SavedFileError, read};
+pub use quality::{SavedHour, SavedRange};
 use short::Short;
 
 /// Seconds of a minute, an hour and a day.
@@ -52,8 +54,18 @@ pub enum SavedKind {
     Peer,
     /// A rule: what was sent in blocks by it, before and after compression.
     Rule,
+    /// A service: what was sent of it, before and on the wire, to all peers.
+    Service,
     /// What keeps the tunnel up and belongs to no packets: handshakes, probes, conditions. Wire bytes of both directions count as sent.
     Control,
+}
+
+impl SavedKind {
+    /// Whether series of this kind, all together, have what crosses the link, and each byte once.
+    #[must_use]
+    pub const fn is_of_link(self) -> bool {
+        matches!(self, SavedKind::Peer | SavedKind::Control)
+    }
 }
 
 /// Whose figures they are.

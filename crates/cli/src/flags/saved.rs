@@ -21,6 +21,9 @@ pub(crate) struct Saved {
     /// What a line is of
     #[arg(long, value_name = "WHAT", default_value = "peer")]
     pub(crate) by: SavedBy,
+    /// Instead show what the link to each peer was like, by hour of the last day: rate, queue delay, round trips, loss
+    #[arg(long, conflicts_with_all = ["by", "since", "price", "chart"])]
+    pub(crate) link: bool,
     /// Price of traffic on the wire, such as 8/GB, to say what was saved in money
     #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
@@ -42,6 +45,8 @@ pub(crate) enum SavedBy {
     Peer,
     /// A rule: what was sent in compressed blocks, before and after compression.
     Rule,
+    /// A service, such as https: what was sent, and its part of what was sent on the wire.
+    Service,
     /// A day, in this machine's time zone: all peers.
     Day,
 }

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use strait_ipsec::{Counters, PeerCounters, RuleSet};
+use strait_ipsec::{Counters, PeerCounters, RuleSet, ServiceClass};
 use tokio::sync::watch;
 
 use super::Daemon;
@@ -16,7 +16,9 @@ use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName};
+use crate::saved::{
+    OTHER_SERVICES, SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName,
+};
 
 /// Seconds between two looks: what a crash loses at most.
 const EVERY: u64 = 60;
@@ -32,6 +34,8 @@ enum Counted {
     Peer(Arc<PeerCounters>),
     Rule(Arc<RuleSet>, usize),
     Control(Arc<Counters>),
+    /// The place of a service.
+    Service(Arc<Counters>, usize),
 }
 
 /// Counters, and what they said at the last look.
@@ -168,7 +172,10 @@ impl Daemon {
             source(SavedKind::Rule, &rule.words(), Counted::Rule(Arc::clone(&self.rules), place))
         });
         let control = source(SavedKind::Control, "control", Counted::Control(Arc::clone(&self.counters)));
-        let sources = peers.chain(rules).chain([control]).collect();
+        // What they are called is known once there is one.
+        let services = (0..self.counters.services.all().len())
+            .map(|place| source(SavedKind::Service, "", Counted::Service(Arc::clone(&self.counters), place)));
+        let sources = peers.chain(rules).chain([control]).chain(services).collect();
         self.saved.follow(Followed { sources, meters: self.meters() });
     }
 }
@@ -228,6 +235,9 @@ impl SavedSeriesWriter {
             if came.amounts == SavedAmounts::default() && came.dropped == 0 {
                 continue;
             }
+            if let (true, Some(service)) = (name.name.is_empty(), counted.service()) {
+                name.name = service;
+            }
             match self.file.series(name) {
                 Some(series) => series.add(at, &came),
                 None if !self.full => {
@@ -257,7 +267,7 @@ impl SavedSeriesWriter {
             match name.kind {
                 SavedKind::Peer => drop(sums.peers.insert(name.name.clone(), before.amounts)),
                 SavedKind::Control => sums.control = before.amounts,
-                SavedKind::Rule => {}
+                SavedKind::Rule | SavedKind::Service => {}
             }
         }
         figures.send_replace(Some(Arc::new(sums)));
@@ -288,6 +298,9 @@ impl Counted {
                 Arc::ptr_eq(one, other) && place == there
             }
             (Counted::Control(one), Counted::Control(other)) => Arc::ptr_eq(one, other),
+            (Counted::Service(one, place), Counted::Service(other, there)) => {
+                Arc::ptr_eq(one, other) && place == there
+            }
             _ => false,
         }
     }
@@ -297,8 +310,19 @@ impl Counted {
         match self {
             Counted::Peer(counters) => [counters.out_datagrams.get(), counters.in_datagrams.get()],
             Counted::Control(counters) => [counters.control_datagrams.get(), 0],
-            Counted::Rule(..) => [0; 2],
+            Counted::Rule(..) | Counted::Service(..) => [0; 2],
         }
+    }
+
+    /// What the service is called, once one has the place.
+    fn service(&self) -> Option<String> {
+        let Counted::Service(counters, place) = self else { return None };
+        let (class, _) = counters.services.all().nth(*place).flatten()?;
+        Some(match class {
+            ServiceClass::One(service) => service.to_string(),
+            ServiceClass::Others => OTHER_SERVICES.to_owned(),
+            ServiceClass::Streams => "files and logins".to_owned(),
+        })
     }
 
     /// What the counters say.
@@ -309,6 +333,14 @@ impl Counted {
                 let amounts =
                     SavedAmounts { sent_wire_bytes: counters.control_wire.get(), ..SavedAmounts::default() };
                 SavedMinute { amounts, ..SavedMinute::default() }
+            }
+            Counted::Service(counters, place) => {
+                let counted = counters.services.all().nth(*place).flatten();
+                counted.map_or_else(SavedMinute::default, |(_, tally)| {
+                    let (sent_bytes, sent_wire_bytes) = (tally.bytes.get(), tally.wire.get());
+                    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
+                    SavedMinute { amounts, packets: [tally.packets.get(), 0], ..SavedMinute::default() }
+                })
             }
             Counted::Rule(rules, place) => {
                 rules.counters(*place).map_or_else(SavedMinute::default, |counters| {
@@ -328,7 +360,8 @@ fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedMinute {
     let loss = path.as_ref().map_or(0.0, |path| path.loss);
     SavedMinute {
         amounts: SavedAmounts {
-            sent_bytes: counters.out_bytes.get(),
+            // Datagrams of streams are no packets of the tunnel, but they are on its wire.
+            sent_bytes: counters.out_bytes.get().saturating_add(counters.stream.sent()),
             sent_wire_bytes: counters.out_wire.get(),
             received_bytes: counters.in_bytes.get(),
             received_wire_bytes: counters.in_wire.get(),

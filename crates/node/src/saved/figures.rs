@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use super::{DAY, HOUR, MINUTE, MINUTES, SavedAmounts, SavedKind, SavedSeries};
+use super::{DAY, HOUR, MINUTE, MINUTES, SavedAmounts, SavedSeries};
 
 /// Days that are kept, today included: none of a month is missing.
 const DAYS: u64 = 31;
@@ -49,8 +49,7 @@ impl SavedFigures {
     /// The sums of `series` at `at`, in seconds since 1970, where days are those of `zone`; nothing for a time out of any calendar.
     #[must_use]
     pub fn of(series: &[SavedSeries], at: u64, zone: &TimeZone) -> Option<SavedFigures> {
-        let all: Vec<&SavedSeries> =
-            series.iter().filter(|series| series.name().kind != SavedKind::Rule).collect();
+        let all: Vec<&SavedSeries> = series.iter().filter(|series| series.name().kind.is_of_link()).collect();
         let now = Timestamp::from_second(i64::try_from(at).ok()?).ok()?.to_zoned(zone.clone());
         let today = now.date();
         let by_date = by_date(&all, (at.saturating_sub(DAYS * DAY), at), zone);
@@ -106,6 +105,7 @@ fn ten_minutes(all: &[&SavedSeries], number: u64) -> SavedAmounts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::saved::SavedKind;
     use crate::saved::SavedMinute;
 
     /// 2026-11-27 19:21:40 UTC.

@@ -3,7 +3,7 @@
 //! ```text
 //! head, 4,096 bytes:   "strait saved 1" and zeros
 //! for each series:     545 blocks of 256 bytes, 139,520 bytes:
-//!   a name             number 4 (1 a peer, 2 a rule, 3 control, and 1) | length 1 | name
+//!   a name             number 4 (1 a peer, 2 a rule, 3 control, 4 a service, and 1) | length 1 | name
 //!   144 of minutes     number 4 (ten minutes since 1970, and 1) | 10 slots of 24
 //!   400 of hours       number 4 (days since 1970, and 1) | 24 slots of 8
 //! ```
@@ -26,6 +26,10 @@ const MAGIC: [u8; 16] = *b"strait saved 1\0\0";
 const HEAD: usize = 4_096;
 /// Series at most: 36 MB.
 const SERIES_MAX: usize = 256;
+/// Series of services among them: others than these share one, so that peers and rules find room however many there are.
+const SERVICES_MAX: usize = 48;
+/// What that one is called.
+pub const OTHER_SERVICES: &str = "other services";
 
 /// Why figures are not kept, or cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -74,10 +78,16 @@ impl SavedFile {
         Ok(SavedFile { file: Some(file), series })
     }
 
-    /// The series of this name, which is begun if there is none; nothing where there are too many.
+    /// The series of this name, which is begun if there is none; nothing where there are too many. Services beyond 48 have the one of
+    /// [`OTHER_SERVICES`].
     pub fn series(&mut self, SavedName { kind, name }: &SavedName) -> Option<&mut SavedSeries> {
-        let wanted = SavedSeries::new(*kind, name);
-        let known = self.series.iter().position(|series| series.name() == wanted.name());
+        let mut wanted = SavedSeries::new(*kind, name);
+        let place = |wanted: &SavedSeries| self.series.iter().position(|it| it.name() == wanted.name());
+        let mut known = place(&wanted);
+        if known.is_none() && *kind == SavedKind::Service && self.services() >= SERVICES_MAX {
+            wanted = SavedSeries::new(*kind, OTHER_SERVICES);
+            known = place(&wanted);
+        }
         if known.is_none() {
             if self.series.len() >= SERIES_MAX {
                 return None;
@@ -94,7 +104,7 @@ impl SavedFile {
     pub fn wire_bytes(&self, peer: Option<&str>, span: Range<i64>) -> u64 {
         let counts = |name: &SavedName| match peer {
             Some(peer) => name.kind == SavedKind::Peer && name.name == peer,
-            None => name.kind != SavedKind::Rule,
+            None => name.kind.is_of_link(),
         };
         let [from, to] = [span.start, span.end].map(|at| u64::try_from(at).unwrap_or(0));
         if to <= from {
@@ -102,6 +112,10 @@ impl SavedFile {
         }
         let series = self.series.iter().filter(|series| counts(series.name()));
         series.map(|series| series.between(from, to - 1).wire()).sum()
+    }
+
+    fn services(&self) -> usize {
+        self.series.iter().filter(|series| series.name().kind == SavedKind::Service).count()
     }
 
     /// All series.
