@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 use strait_clock::Time;
 use tokio::io::unix::AsyncFd;
 
+use crate::timespec::timespec;
+
 /// Counts from when the node started, suspend included.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
@@ -116,11 +118,7 @@ impl BootTimer {
     fn arm(&self, at: Time) -> io::Result<()> {
         // Zero would disarm it.
         let at = (self.clock.start + at.since(Time::ZERO)).max(Duration::from_nanos(1));
-        let it_value = libc::timespec {
-            tv_sec: libc::time_t::try_from(at.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_nsec: at.subsec_nanos().into(),
-        };
-        let once = libc::itimerspec { it_interval: libc::timespec { tv_sec: 0, tv_nsec: 0 }, it_value };
+        let once = libc::itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(at) };
         let fd = self.timer.get_ref().as_raw_fd();
         // SAFETY: `once` outlives the call, and a null pointer means that the former setting is of no interest.
         let set = unsafe {

@@ -43,6 +43,7 @@ pub mod services;
 pub mod tap;
 #[cfg(test)]
 mod testing;
+mod timespec;
 pub mod tun;
 pub mod udp;
 pub mod units;

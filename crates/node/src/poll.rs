@@ -6,6 +6,8 @@ use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::time::Duration;
 
+use crate::timespec::timespec;
+
 /// A descriptor and what is awaited of it; an error or hang-up on it also makes it ready.
 #[repr(transparent)]
 #[derive(Debug)]
@@ -62,10 +64,7 @@ impl<'fd> PollFd<'fd> {
 /// # Errors
 /// As `ppoll(2)`, without EINTR.
 pub fn wait(fds: &mut [PollFd<'_>], timeout: Option<Duration>) -> io::Result<usize> {
-    let span = timeout.map(|timeout| libc::timespec {
-        tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
-        tv_nsec: timeout.subsec_nanos().into(),
-    });
+    let span = timeout.map(timespec);
     let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     let count = libc::nfds_t::try_from(fds.len()).unwrap_or(libc::nfds_t::MAX);
     // SAFETY: `PollFd` is transparent over `pollfd`, so the pointer and count describe `fds`; `span`

@@ -4,6 +4,7 @@ use std::io;
 use std::time::Duration;
 
 use super::account::checked;
+use crate::timespec::timespec;
 
 /// Kills this process when it is over, which no module can put off: they may change what SIGALRM does, not SIGKILL.
 pub(super) struct TimeLimit(libc::timer_t);
@@ -19,8 +20,7 @@ impl TimeLimit {
             checked(libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer))?;
             let guard = TimeLimit(timer);
             let mut span: libc::itimerspec = std::mem::zeroed();
-            span.it_value.tv_sec = libc::time_t::try_from(limit.as_secs()).unwrap_or(libc::time_t::MAX);
-            span.it_value.tv_nsec = libc::c_long::from(limit.subsec_nanos() as i32);
+            span.it_value = timespec(limit);
             let set = libc::timer_settime(timer, 0, &raw const span, std::ptr::null_mut());
             checked(set)?;
             Ok(guard)

@@ -65,6 +65,7 @@ impl LoginRecord {
         entry.ut_tv.tv_sec = now.as_secs() as _;
         entry.ut_tv.tv_usec = now.subsec_micros() as _;
         // SAFETY: the pointer is to a value that outlives the call, which copies it.
+        #[cfg_attr(target_env = "musl", expect(deprecated, reason = "musl writes nothing"))]
         unsafe {
             libc::setutxent();
             libc::pututxline(&raw const entry);

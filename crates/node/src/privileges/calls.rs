@@ -63,7 +63,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_ftruncate,
     libc::SYS_flock,
     libc::SYS_fstat,
-    libc::SYS_newfstatat,
     libc::SYS_statx,
     // Descriptors, and waiting for them.
     libc::SYS_close,
@@ -94,7 +93,6 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_sched_yield,
     libc::SYS_sched_getaffinity,
     libc::SYS_set_robust_list,
-    libc::SYS_rseq,
     libc::SYS_membarrier,
     libc::SYS_getpid,
     libc::SYS_gettid,
@@ -108,11 +106,20 @@ const ALWAYS: &[c_long] = &[
     libc::SYS_exit_group,
 ];
 
-/// What only this architecture has of the same kind.
+/// What not all architectures have of the same kind.
 #[cfg(target_arch = "x86_64")]
-const ALSO: &[c_long] = &[libc::SYS_poll, libc::SYS_epoll_wait, libc::SYS_time];
-#[cfg(not(target_arch = "x86_64"))]
+const ALSO: &[c_long] =
+    &[libc::SYS_newfstatat, libc::SYS_rseq, libc::SYS_poll, libc::SYS_epoll_wait, libc::SYS_time];
+#[cfg(target_arch = "aarch64")]
+const ALSO: &[c_long] = &[libc::SYS_newfstatat, libc::SYS_rseq];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ALSO: &[c_long] = &[];
+
+/// The call that maps memory.
+#[cfg(not(target_arch = "arm"))]
+const MMAP: c_long = libc::SYS_mmap;
+#[cfg(target_arch = "arm")]
+const MMAP: c_long = libc::SYS_mmap2;
 
 /// By their arguments.
 fn conditional() -> Vec<Conditional> {
@@ -122,7 +129,7 @@ fn conditional() -> Vec<Conditional> {
         // A thread, and no process.
         only(libc::SYS_clone, 0, flag(libc::CLONE_THREAD), flag(libc::CLONE_THREAD)),
         // Memory that is no code.
-        only(libc::SYS_mmap, 2, flag(libc::PROT_EXEC), 0),
+        only(MMAP, 2, flag(libc::PROT_EXEC), 0),
         only(libc::SYS_mprotect, 2, flag(libc::PROT_EXEC), 0),
         // A thread's name, and how exactly it wakes.
         only(libc::SYS_prctl, 0, ALL, flag(libc::PR_SET_NAME)),
@@ -175,19 +182,19 @@ pub(super) fn filter() -> Option<Vec<sock_filter>> {
     program.here(ours);
     program.load_word(NUMBER);
     for call in ALWAYS.iter().chain(ALSO) {
-        rule(&mut program, *call, CallVerdict::Allow);
+        rule(&mut program, number(*call), CallVerdict::Allow);
     }
     for call in NEVER {
-        rule(&mut program, *call, CallVerdict::Kill);
+        rule(&mut program, number(*call), CallVerdict::Kill);
     }
     // The C library then takes `clone`, whose flags are no pointer.
-    rule(&mut program, libc::SYS_clone3, CallVerdict::Fail(libc::ENOSYS));
+    rule(&mut program, number(libc::SYS_clone3), CallVerdict::Fail(libc::ENOSYS));
     for Conditional { call, argument, bits, value } in conditional() {
         let other = program.label();
         program.differs(number(call), other);
         program.load_word(argument_at(argument));
         program.mask(bits);
-        rule(&mut program, value.into(), CallVerdict::Allow);
+        rule(&mut program, value, CallVerdict::Allow);
         program.load_word(NUMBER);
         program.here(other);
     }
@@ -195,10 +202,10 @@ pub(super) fn filter() -> Option<Vec<sock_filter>> {
     program.finish()
 }
 
-/// What becomes of a call if A is `number`.
-fn rule(program: &mut Program, number: c_long, what: CallVerdict) {
+/// What becomes of a call if A is `value`.
+fn rule(program: &mut Program, value: u32, what: CallVerdict) {
     let other = program.label();
-    program.differs(self::number(number), other);
+    program.differs(value, other);
     verdict(program, what);
     program.here(other);
 }

@@ -6,6 +6,8 @@ use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
+use crate::timespec::timeval;
+
 /// Most bytes of a message: thousands of addresses.
 const MESSAGE_MAX: usize = 128 << 10;
 /// Most descriptors with a message.
@@ -41,10 +43,7 @@ impl ProcessChannel {
 
     /// How long to wait for room and for messages; for ever until this is called.
     pub(crate) fn set_patience(&self, patience: Duration) -> io::Result<()> {
-        let span = libc::timeval {
-            tv_sec: libc::time_t::try_from(patience.as_secs()).unwrap_or(libc::time_t::MAX),
-            tv_usec: patience.subsec_micros().into(),
-        };
+        let span = timeval(patience);
         let len = libc::socklen_t::try_from(size_of::<libc::timeval>()).unwrap_or(0);
         for name in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
             let fd = self.0.as_raw_fd();
