@@ -205,3 +205,6 @@ fn ended(signal: i32) -> Failure {
 fn lost(error: io::Error) -> Failure {
     Failure::doing("use the terminal")(error)
 }
+
+#[cfg(test)]
+mod tests;
