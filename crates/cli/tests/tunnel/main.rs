@@ -62,6 +62,7 @@ mod scope;
 mod sessionless;
 mod sessionless_cards;
 mod sessionless_hostile;
+mod small_system;
 mod start;
 mod strangers;
 mod tmux;

@@ -23,7 +23,7 @@ pub enum NetworkError {
         source: io::Error,
     },
     /// An address cannot be given to the interface.
-    #[error("cannot add address {address} to the interface: {source}{}", privilege(source))]
+    #[error("cannot add address {address} to the interface: {source}{}", version(address, "address", source))]
     Address {
         /// Which.
         address: IpNet,
@@ -40,7 +40,10 @@ pub enum NetworkError {
         destination: IpNet,
     },
     /// A route cannot be made.
-    #[error("cannot route {destination} into the tunnel: {source}{}", privilege(source))]
+    #[error(
+        "cannot route {destination} into the tunnel: {source}{}",
+        version(destination, "allowed_ips", source)
+    )]
     Route {
         /// Where to.
         destination: IpNet,
@@ -77,6 +80,19 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
+}
+
+/// The remedy for an address of `key` that the kernel does not take: that it has no IPv6, or none on interfaces, or a lack of privilege.
+fn version(address: &IpNet, key: &str, error: &io::Error) -> String {
+    let is_off =
+        [libc::EACCES, libc::EAFNOSUPPORT, libc::EOPNOTSUPP].map(Some).contains(&error.raw_os_error());
+    if is_off && matches!(address, IpNet::V6(_)) {
+        return format!(
+            "; IPv6 is off on this system: leave IPv6 out of `{key}`, or turn it on with \
+             `sysctl -w net.ipv6.conf.default.disable_ipv6=0`"
+        );
+    }
+    privilege(error).to_owned()
 }
 
 fn privilege(error: &io::Error) -> &'static str {
