@@ -66,6 +66,8 @@ pub(crate) enum Closed {
     WrongKey,
     /// The other end refuses our key.
     RefusedThere,
+    /// The other end gave it up before the handshake was over, when it cannot say why yet (RFC 9000 section 10.2.3).
+    GivenUp,
     /// Nothing came for too long.
     TimedOut,
     /// Anything else QUIC can end with.
@@ -231,6 +233,7 @@ impl Closed {
             Closed::ByPeer(code) => code.text().to_owned(),
             Closed::WrongKey => "the node there has another key".to_owned(),
             Closed::RefusedThere => "this node's key is refused there".to_owned(),
+            Closed::GivenUp => "the node there gave up".to_owned(),
             Closed::TimedOut => "no answer in time".to_owned(),
             Closed::Broken(how) => how.clone(),
         }
@@ -254,6 +257,11 @@ impl Closed {
                 if close.error_code == TransportErrorCode::crypto(ACCESS_DENIED) =>
             {
                 Closed::RefusedThere
+            }
+            ConnectionError::ConnectionClosed(close)
+                if close.error_code == TransportErrorCode::APPLICATION_ERROR =>
+            {
+                Closed::GivenUp
             }
             ConnectionError::ConnectionClosed(close) => Closed::Broken(close.error_code.to_string()),
             ConnectionError::TimedOut => Closed::TimedOut,

@@ -211,3 +211,18 @@ fn garbage_that_a_peer_gives_as_its_reason_stays_out_of_what_is_logged() {
         assert_own_words(&Closed::of(&ConnectionError::ConnectionClosed(close)));
     }
 }
+
+#[test]
+fn a_handshake_that_the_other_end_gives_up_is_no_failed_authentication() {
+    let mut wire = ChannelPair::new();
+    let id = wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    // Its first flight is there, the answer is not back yet.
+    let [mine, theirs] = &mut wire.ends;
+    mine.flush(wire.now);
+    while let Some(OutgoingDatagram { bytes, .. }) = mine.next_transmit() {
+        theirs.datagram(address(0), Ecn::NotEct, &bytes, wire.now);
+    }
+    wire.ends[0].close(id, CloseCode::Yield, wire.now);
+    let [_, theirs] = wire.carry();
+    assert!(matches!(theirs[..], [(_, Signal::Closed(Closed::GivenUp))]), "{theirs:?}");
+}

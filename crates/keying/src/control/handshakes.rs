@@ -211,10 +211,11 @@ impl Handshakes {
     fn turned_away(&mut self, sessions: &mut Sessions, id: ChannelId, closed: &Closed, now: Time) {
         let stranger = sessions.peers.take_stranger();
         let Some(from) = self.channels.remote(id) else { return };
-        // Half a handshake that is never finished costs its sender nothing, so it is not worth a line.
+        // Half a handshake that is never finished costs its sender nothing, so it is not worth a line. A peer gives its own up when that
+        // of this node continues.
         let why = match (stranger, closed) {
             (Some(key), _) => Refusal::Stranger(key),
-            (None, Closed::TimedOut) => return,
+            (None, Closed::TimedOut | Closed::GivenUp) => return,
             (None, _) => Refusal::Handshake,
         };
         self.refused(&mut sessions.context, from, why, now);

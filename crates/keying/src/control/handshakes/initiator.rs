@@ -193,7 +193,7 @@ pub(super) fn attempt_over(peer: &mut PeerRecord, closed: &Closed, now: Time, co
         Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
         Closed::WrongKey => HandshakeFailure::WrongKey,
         Closed::TimedOut => HandshakeFailure::TimedOut,
-        Closed::Broken(how) => HandshakeFailure::Closed(how.clone()),
+        Closed::GivenUp | Closed::Broken(_) => HandshakeFailure::Closed(closed.text()),
     };
     peer.attempt_failed(why, now, context);
 }

@@ -132,7 +132,7 @@ pub(super) fn answer_over(peer: &PeerRecord, closed: &Closed, context: &mut Cont
         Closed::ByPeer(CloseCode::Yield | CloseCode::Superseded) => return,
         Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
         Closed::TimedOut => HandshakeFailure::TimedOut,
-        Closed::Broken(how) => HandshakeFailure::Closed(how.clone()),
+        Closed::GivenUp | Closed::Broken(_) => HandshakeFailure::Closed(closed.text()),
         Closed::WrongKey | Closed::RefusedThere => {
             HandshakeFailure::RefusedThere { key: context.node.public }
         }
