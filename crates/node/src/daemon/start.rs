@@ -183,7 +183,7 @@ fn confine(user: ServiceUser) -> Result<(), StartError> {
     let confinement = privileges::confine()?;
     if !confinement.calls {
         tracing::warn!(
-            "this kernel cannot filter system calls (seccomp): a fault in a codec could use all of them"
+            "system calls are not filtered (seccomp), as this kernel cannot or this processor's are not listed: a fault in a codec could use all of them"
         );
     }
     tracing::debug!(landlock = confinement.landlock, "confined");
