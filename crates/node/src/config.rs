@@ -57,6 +57,7 @@ pub use manual::{
     Hosts, Manual, ManualAh, ManualCarrier, ManualEsp, ManualKeys, ManualMode, ManualPayloads, ManualProblem,
     ManualProtection, Spis,
 };
+pub(crate) use metering::hush_peer;
 pub use metering::{BadPercent, MeteredSection};
 pub use own::measured;
 pub use peer::{Endpoint, PeerKeys, PeerPayloads, PeerSection};

@@ -169,6 +169,14 @@ mod tests {
     }
 
     #[test]
+    fn a_quiet_node_is_told_that_following_a_directory_is_not_quiet() {
+        let more = format!("{}[link]\nquiet = true\n", section());
+        let read = parse("peers = \"directory\"\n", &more).unwrap();
+        let says = |loss: &String| loss.starts_with("`[directory]` still follows its server");
+        assert!(read.quiet_losses().iter().any(says), "{:?}", read.quiet_losses());
+    }
+
+    #[test]
     fn mistakes_are_said_with_their_remedy() {
         for (node, rest, words) in [
             ("", section(), "write `peers = \"directory\"` in [node]"),

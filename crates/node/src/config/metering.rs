@@ -169,7 +169,8 @@ pub(super) fn hush(link: &mut LinkSection, peers: &mut [FoundPeer]) -> Vec<Strin
     losses
 }
 
-fn hush_peer(peer: &mut PeerSection) -> Vec<String> {
+/// The same for one peer.
+pub(crate) fn hush_peer(peer: &mut PeerSection) -> Vec<String> {
     let name = peer.name.clone();
     peer.start = Start::OnTraffic;
     let mut losses = Vec::new();

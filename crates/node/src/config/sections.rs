@@ -148,7 +148,14 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     });
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
-    let quiet_losses = if link.metered.quiet { metering::hush(&mut link, &mut peers) } else { Vec::new() };
+    let mut quiet_losses =
+        if link.metered.quiet { metering::hush(&mut link, &mut peers) } else { Vec::new() };
+    if link.metered.quiet && follows.is_some() {
+        quiet_losses.push(
+            "`[directory]` still follows its server, and sends datagrams even when there is no traffic"
+                .to_owned(),
+        );
+    }
     Some(Config {
         node,
         link,

@@ -35,7 +35,7 @@ use strait_wire::sessionless::Name;
 use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
-use crate::config::{Config, DirectoryCertificates, DirectorySection, PeerSection};
+use crate::config::{Config, DirectoryCertificates, DirectorySection, PeerSection, hush_peer};
 use crate::path_memory::state_folder;
 use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, fork, watched};
@@ -199,6 +199,9 @@ impl DirectoryPeers {
                 continue;
             }
             taken.extend(&peer.allowed_ips);
+            if config.link.metered.quiet {
+                hush_peer(&mut peer);
+            }
             config.peers.push(peer);
         }
     }
