@@ -5,13 +5,13 @@ use std::time::Duration;
 /// Seconds at most, 68 years: all that the calls of 32-bit systems take.
 const SECONDS_MAX: u64 = i32::MAX as u64;
 
-/// A span with nanoseconds, as long as it can be said.
+/// A span with nanoseconds, cut to what the type holds.
 pub(crate) fn timespec(span: Duration) -> libc::timespec {
     // Both fit 32 bits; how many there are depends on the system.
     libc::timespec { tv_sec: span.as_secs().min(SECONDS_MAX) as _, tv_nsec: span.subsec_nanos() as _ }
 }
 
-/// A span with microseconds, as long as it can be said.
+/// A span with microseconds, cut to what the type holds.
 pub(crate) fn timeval(span: Duration) -> libc::timeval {
     libc::timeval { tv_sec: span.as_secs().min(SECONDS_MAX) as _, tv_usec: span.subsec_micros() as _ }
 }
@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_as_long_as_it_can_be_said() {
+    fn a_span_is_cut_to_what_the_type_holds() {
         let all = |span| {
             let (nanos, micros) = (timespec(span), timeval(span));
             [nanos.tv_sec, nanos.tv_nsec, micros.tv_sec, micros.tv_usec].map(i64::from)

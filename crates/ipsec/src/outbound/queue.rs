@@ -238,9 +238,11 @@ impl LinkQueue {
 
     /// These took so many bytes on the wire together: each flow pays its part.
     pub(super) fn settle(&mut self, receipts: &[Receipt], wire: usize) {
-        let predicted: usize = receipts.iter().map(Receipt::predicted).sum();
+        // Products of two lengths do not fit 32 bits.
+        let predicted: u64 = receipts.iter().map(|receipt| receipt.predicted() as u64).sum();
         for receipt in receipts {
-            let part = (wire * receipt.predicted()).checked_div(predicted).unwrap_or(wire / receipts.len());
+            let part = (wire as u64 * receipt.predicted() as u64).checked_div(predicted);
+            let part = part.and_then(|part| usize::try_from(part).ok()).unwrap_or(wire / receipts.len());
             self.fair.correct(receipt, part);
         }
     }

@@ -211,8 +211,8 @@ impl Handshakes {
     fn turned_away(&mut self, sessions: &mut Sessions, id: ChannelId, closed: &Closed, now: Time) {
         let stranger = sessions.peers.take_stranger();
         let Some(from) = self.channels.remote(id) else { return };
-        // Half a handshake that is never finished costs its sender nothing, so it is not worth a line. A peer gives its own up when that
-        // of this node continues.
+        // Half a handshake that is never finished costs its sender nothing, so it is not worth a line. When
+        // both begin at once, one end closes its own handshake.
         let why = match (stranger, closed) {
             (Some(key), _) => Refusal::Stranger(key),
             (None, Closed::TimedOut | Closed::GivenUp) => return,

@@ -87,10 +87,11 @@ fn version(address: &IpNet, key: &str, error: &io::Error) -> String {
     let is_off =
         [libc::EACCES, libc::EAFNOSUPPORT, libc::EOPNOTSUPP].map(Some).contains(&error.raw_os_error());
     if is_off && matches!(address, IpNet::V6(_)) {
-        return format!(
-            "; IPv6 is off on this system: leave IPv6 out of `{key}`, or turn it on with \
-             `sysctl -w net.ipv6.conf.default.disable_ipv6=0`"
-        );
+        let turn_on = match error.raw_os_error() {
+            Some(libc::EACCES) => ", or turn it on with `sysctl -w net.ipv6.conf.default.disable_ipv6=0`",
+            _ => "",
+        };
+        return format!("; IPv6 is off on this system: leave IPv6 out of `{key}`{turn_on}");
     }
     privilege(error).to_owned()
 }
