@@ -167,6 +167,14 @@ pub struct PeerCounters {
     pub stream: StreamLink,
 }
 
+impl PeerCounters {
+    /// Bytes sent before encapsulation: of inner packets, and of datagrams of streams, which are on the wire as they are.
+    #[must_use]
+    pub fn sent_bytes(&self) -> u64 {
+        self.out_bytes.get().saturating_add(self.stream.sent())
+    }
+}
+
 /// Everything that is counted for the whole node, but for its rules, which count for themselves.
 #[derive(Debug, Default)]
 pub struct Counters {

@@ -5,7 +5,8 @@ mod server;
 use std::fmt::Write;
 
 use crate::report::{
-    AttackerReport, CacheReport, CodecReport, DaemonReport, MeteredReport, NodeReport, PeerReport, RuleReport,
+    AttackerReport, CacheReport, CodecReport, DaemonReport, MeteredReport, NodeReport, PeerReport,
+    RuleReport, ServiceReport,
 };
 pub use server::{Metrics, MetricsError, MetricsSource};
 
@@ -28,6 +29,7 @@ pub fn text(report: &DaemonReport) -> String {
         queues(report),
         metered(report),
         rules(report),
+        services(report),
         codecs(report),
         sessionless(report),
         daily_keys(report),
@@ -345,7 +347,12 @@ fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
         ("peer_sent_packets_total", "counter", "Inner packets sent.", |peer| Some(number(peer.sent.packets))),
-        ("peer_sent_bytes_total", "counter", "Inner bytes sent.", |peer| Some(number(peer.sent.bytes))),
+        (
+            "peer_sent_bytes_total",
+            "counter",
+            "Inner bytes sent, and those of datagrams of files and logins.",
+            |peer| Some(number(peer.sent.bytes)),
+        ),
         ("peer_sent_datagrams_total", "counter", "Outer datagrams sent.", |peer| {
             Some(number(peer.sent.datagrams))
         }),
@@ -697,6 +704,29 @@ fn leaks(report: &DaemonReport) -> Vec<MetricFamily> {
             })
         });
         (name, "gauge", help, samples.collect())
+    };
+    known.into_iter().map(family).collect()
+}
+
+fn services(report: &DaemonReport) -> Vec<MetricFamily> {
+    type Get = fn(&ServiceReport) -> u64;
+    let known: [(&str, &str, Get); 3] = [
+        (
+            "service_sent_packets_total",
+            "Inner packets and datagrams of files and logins sent, by service.",
+            |service| service.packets,
+        ),
+        ("service_sent_bytes_total", "Bytes of these before the tunnel, by service.", |service| {
+            service.bytes
+        }),
+        ("service_sent_wire_bytes_total", "Bytes sent on the wire, by service.", |service| {
+            service.wire_bytes
+        }),
+    ];
+    let family = |(name, help, get): (&'static str, &'static str, Get)| {
+        let sample =
+            |service: &ServiceReport| (vec![("service", service.service.clone())], number(get(service)));
+        (name, "counter", help, report.services.iter().map(sample).collect())
     };
     known.into_iter().map(family).collect()
 }

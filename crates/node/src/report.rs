@@ -42,6 +42,9 @@ pub struct DaemonReport {
     /// Compression decisions on the traffic of the last seconds, the busiest class first; none when the sender did not answer
     /// in time.
     pub decisions: Option<Vec<DecisionReport>>,
+    /// What was sent of each service, to all peers.
+    #[serde(default)]
+    pub services: Vec<ServiceReport>,
     /// Counters of each codec.
     pub codecs: Vec<CodecReport>,
     /// Dropped packets by reason, also reasons with a count of 0.
@@ -197,15 +200,15 @@ pub struct PeerReport {
 /// Traffic in one direction between the node and a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TrafficReport {
-    /// Inner packets.
+    /// Inner packets, without datagrams of streams.
     pub packets: u64,
-    /// Bytes of inner packets.
+    /// Bytes of inner packets; where they are sent, those of datagrams of streams as well.
     pub bytes: u64,
     /// Datagrams.
     pub datagrams: u64,
     /// Bytes on the wire, outer IP headers included.
     pub wire_bytes: u64,
-    /// Inner bytes for each byte on the wire; none before there was any.
+    /// These bytes for each byte on the wire; none before there was any.
     pub ratio: Option<f64>,
 }
 
@@ -326,6 +329,21 @@ impl RuleReport {
         let ports = if ports.is_empty() { String::new() } else { format!(" {}", ports.join(",")) };
         format!("{from} to {to}{protocol}{ports} ({domain})")
     }
+}
+
+/// What was sent of one service, such as `https (tcp 443)`, of all others together, or of streams (`files and logins`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ServiceReport {
+    /// What it is called.
+    pub service: String,
+    /// Inner packets; datagrams of streams.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Their part of the wire bytes: where packets share datagrams, by their bytes.
+    pub wire_bytes: u64,
+    /// `bytes` / `wire_bytes`; none while nothing was sent.
+    pub ratio: Option<f64>,
 }
 
 /// One codec.

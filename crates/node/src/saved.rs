@@ -1,4 +1,4 @@
-//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer and rule, by minute for a day and by hour for 400
+//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer, rule and service, by minute for a day and by hour for 400
 //! days, in a file of fixed size for each of them.
 //!
 //! Time is an argument, in seconds since 1970. [`SavedSeries`] adds up; [`SavedFile`] is the file, which the daemon writes once a minute
@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use block::{BLOCK, Block};
 pub use figures::{SavedDay, SavedFigures, by_date};
-pub use file::{OTHER_SERVICES, SavedFile, SavedFileError, read};
+pub use file::{SavedFile, SavedFileError, read};
 pub use quality::{SavedHour, SavedRange};
 use short::Short;
 
@@ -163,8 +163,16 @@ pub struct SavedMinute {
 pub struct SavedSeries {
     name: SavedName,
     blocks: Vec<Block>,
-    /// What rounding left of minutes and of hours: it counts later, so that sums are right.
-    rest: [[u64; 4]; 2],
+    /// What rounding left: it counts later, so that sums are right.
+    rest: Rest,
+}
+
+/// What rounding left of minutes, of the counts in them, and of hours.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rest {
+    minutes: [u64; 4],
+    counts: [u64; 3],
+    hours: [u64; 4],
 }
 
 impl SavedSeries {
@@ -177,7 +185,7 @@ impl SavedSeries {
         if let Some(first) = blocks.first_mut() {
             first.put_name(&name);
         }
-        SavedSeries { name, blocks, rest: [[0; 4]; 2] }
+        SavedSeries { name, blocks, rest: Rest::default() }
     }
 
     /// A series as the file has it; nothing where it has no name. Blocks that are damaged or missing have no figures.
@@ -186,7 +194,7 @@ impl SavedSeries {
         let mut blocks: Vec<Block> = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).collect();
         let name = blocks.first()?.name()?;
         blocks.resize(BLOCKS, Block::default());
-        Some(SavedSeries { name, blocks, rest: [[0; 4]; 2] })
+        Some(SavedSeries { name, blocks, rest: Rest::default() })
     }
 
     /// The series as it is in the file.
@@ -204,19 +212,18 @@ impl SavedSeries {
     /// Adds what came in the minute of `at`. What is there of a time that is not within what is kept, because it is older or
     /// because the clock was wrong, makes room.
     pub fn add(&mut self, at: u64, minute: &SavedMinute) {
-        let [minutes, hours] = &mut self.rest;
         let number = at / MINUTE;
         if let Some(block) = self.blocks.get_mut(minute_block(number / MINUTES)) {
             let room = block.slot::<MINUTE_LEN>(number / MINUTES, number % MINUTES);
             if let Some(room) = room {
-                put_minute(room, minute, minutes);
+                put_minute(room, minute, &mut self.rest);
             }
         }
         let day = at / DAY;
         if let Some(block) = self.blocks.get_mut(day_block(day))
             && let Some(room) = block.slot::<HOUR_LEN>(day, at / HOUR % HOURS)
         {
-            put_amounts(room, minute.amounts, hours);
+            put_amounts(room, minute.amounts, &mut self.rest.hours);
         }
     }
 
@@ -260,11 +267,16 @@ const fn day_block(day: u64) -> usize {
 /// Adds to four numbers that are stored in short; `rest` has what rounding left of each.
 fn put_amounts(room: &mut [u8], added: SavedAmounts, rest: &mut [u64; 4]) {
     for ((room, added), rest) in room.as_chunks_mut().0.iter_mut().zip(added.all()).zip(rest) {
-        let sum = Short::from_bytes(*room).get().saturating_add(added).saturating_add(*rest);
-        let short = Short::of(sum);
-        *rest = sum - short.get();
-        *room = short.to_bytes();
+        put(room, added, rest);
     }
+}
+
+/// Adds to one.
+fn put(room: &mut [u8; 2], added: u64, rest: &mut u64) {
+    let sum = Short::from_bytes(*room).get().saturating_add(added).saturating_add(*rest);
+    let short = Short::of(sum);
+    *rest = sum - short.get();
+    *room = short.to_bytes();
 }
 
 fn amounts(stored: &[u8]) -> SavedAmounts {
@@ -276,14 +288,14 @@ fn amounts(stored: &[u8]) -> SavedAmounts {
 }
 
 /// A minute is four amounts, three counts, three measures, the loss, and 1 where there is anything.
-fn put_minute(room: &mut [u8; MINUTE_LEN], minute: &SavedMinute, rest: &mut [u64; 4]) {
+fn put_minute(room: &mut [u8; MINUTE_LEN], minute: &SavedMinute, rest: &mut Rest) {
     let SavedMinute { amounts, packets: [sent, received], dropped, rate, queue_delay, round_trip, loss } =
         *minute;
-    put_amounts(room, amounts, rest);
+    put_amounts(room, amounts, &mut rest.minutes);
     let (pairs, _) = room.as_chunks_mut::<2>();
     let counts = [sent, received, dropped];
-    for (room, added) in pairs.iter_mut().skip(4).zip(counts) {
-        *room = Short::of(Short::from_bytes(*room).get().saturating_add(added)).to_bytes();
+    for ((room, added), rest) in pairs.iter_mut().skip(4).zip(counts).zip(&mut rest.counts) {
+        put(room, added, rest);
     }
     for (room, measured) in pairs.iter_mut().skip(7).zip([rate, queue_delay, round_trip]) {
         *room = Short::of(measured).to_bytes();

@@ -78,6 +78,9 @@ const NAMES: &[(u16, &str)] = &[
     (51820, "wireguard"),
 ];
 
+/// Where the ports begin that Linux hands out (`ip_local_port_range`).
+const HANDED_OUT: u16 = 32_768;
+
 /// What servers offer: an upper-layer protocol and the port that it comes to, 0 where the protocol has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Service {
@@ -95,6 +98,12 @@ impl Service {
         let (one, other) = (flow.src_port.min(flow.dst_port), flow.src_port.max(flow.dst_port));
         let port = if name(one).is_none() && name(other).is_some() { other } else { one };
         Service { protocol: flow.protocol, port }
+    }
+
+    /// Whether its port is one that systems hand out, and has no name: it says nothing of what the flow is.
+    #[must_use]
+    pub fn is_unnamed(&self) -> bool {
+        self.port >= HANDED_OUT && name(self.port).is_none()
     }
 }
 
@@ -140,7 +149,16 @@ mod tests {
             (0, 0, "tcp"),
         ] {
             let flow = Flow { src, dst, protocol: Protocol::TCP, src_port, dst_port };
-            assert_eq!(Service::of(&flow).to_string(), expected);
+            let service = Service::of(&flow);
+            assert_eq!(service.to_string(), expected);
+            assert!(!service.is_unnamed());
+        }
+    }
+
+    #[test]
+    fn a_port_that_systems_hand_out_is_a_service_only_with_a_name() {
+        for (port, unnamed) in [(32_767, false), (32_768, true), (51_820, false), (60_000, true)] {
+            assert_eq!(Service { protocol: Protocol::UDP, port }.is_unnamed(), unnamed, "{port}");
         }
     }
 }

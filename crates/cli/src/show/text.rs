@@ -41,6 +41,7 @@ pub(crate) fn render(report: &DaemonReport) -> String {
         (metered::TITLE, metered::table(&report.metered, &TimeZone::system())),
         ("compression rules", rules(report)),
         (leak::TITLE, leak::table(&report.rules)),
+        ("sent by service", services(report)),
         ("codecs", codecs(report)),
         ("dropped packets", drops(report)),
         ("threads", threads(report)),
@@ -250,6 +251,20 @@ fn rules(report: &DaemonReport) -> TextTable {
 fn what(rule: &RuleReport) -> String {
     let protocol = rule.protocol.as_deref().unwrap_or("any");
     if rule.ports.is_empty() { protocol.to_owned() } else { format!("{protocol} {}", rule.ports.join(",")) }
+}
+
+fn services(report: &DaemonReport) -> TextTable {
+    let mut table = TextTable::new(["service", "packets", "bytes", "on the wire", "ratio"]);
+    for service in &report.services {
+        table.row([
+            service.service.clone(),
+            service.packets.to_string(),
+            units::bytes(service.bytes),
+            units::bytes(service.wire_bytes),
+            ratio(service.ratio),
+        ]);
+    }
+    table
 }
 
 fn codecs(report: &DaemonReport) -> TextTable {

@@ -77,13 +77,16 @@ fn figures_outlast_restarts_and_a_kill_and_are_those_of_the_interface() {
     assert!(bytes > 3 * wire && first["total"]["saved_price"].as_f64().unwrap() > 0.0, "{first:#}");
     assert_eq!(first["lines"][0]["name"], "site-b");
     let services = saved(&folder, &["--by", "service"]);
-    assert_eq!(services["lines"][0]["name"].as_str().unwrap().split(' ').next(), Some("udp"), "{services:#}");
+    // Both ports are ones that the system handed out.
+    assert_eq!(services["lines"][0]["name"], "other services", "{services:#}");
     let of_services = ["sent_bytes", "sent_wire_bytes"].map(|what| total(&services, what));
     assert!(near(of_services[0], bytes), "{services:#}\n{first:#}");
     // What keeps the tunnel up is of no service.
     assert!(of_services[1].abs_diff(wire) * 20 <= wire, "{services:#}\n{first:#}");
     let link = saved(&folder, &["--link"]);
-    assert!(link["peers"][0]["hours"][0]["sent_packets"].as_u64().unwrap() >= 8_000, "{link:#}");
+    let hours = link["peers"][0]["hours"].as_array().unwrap();
+    let packets: u64 = hours.iter().map(|hour| hour["sent_packets"].as_u64().unwrap()).sum();
+    assert!(near(packets, shown["packets"].as_u64().unwrap()), "{link:#}\n{shown:#}");
     let rules = saved(&folder, &["strait0", "--by", "rule"]);
     assert_eq!(rules["lines"][0]["name"], "0.0.0.0/0 to 0.0.0.0/0 (sensors)", "{rules:#}");
     assert_eq!(saved(&folder, &["--by", "day", "--since", "1h"])["by"], "day");

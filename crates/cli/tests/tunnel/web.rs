@@ -105,6 +105,7 @@ fn shows_the_tunnel(seen: &Seen, pair: &Pair, before: f64) {
     assert!(flow[0].contains("10.77.0.2:") && flow[1] == "site-b", "{flow:?}");
     assert!(flow[4].parse::<f64>().unwrap() > 1.0 && flow[5] != "none", "{flow:?}");
     assert_eq!(flow[6], "takes the least time");
+    assert!(row(seen, "services", "other services")[4].parse::<f64>().is_ok(), "services");
     assert!(seen.element("drops").contains("dropped") || seen.element("drops").contains("<td"), "drops");
     for chart in ["day", "month"] {
         let svg = seen.element(chart);

@@ -1,12 +1,13 @@
 //! What was sent, by service.
 
+use core::fmt;
 use std::sync::OnceLock;
 
 use strait_wire::{Flow, Service};
 
 use super::Tally;
 
-/// Services that are counted apart, those that come first; more than sites have that one wants to tell apart.
+/// Services that are counted apart, those that come first: more than a site usually needs.
 const SERVICES: usize = 24;
 
 /// Counters of one service.
@@ -16,7 +17,7 @@ pub struct ServiceTally {
     pub packets: Tally,
     /// Their bytes.
     pub bytes: Tally,
-    /// Their part of the wire bytes: where packets share datagrams, by their bytes.
+    /// Their part of the wire bytes as they were sealed: where packets share datagrams, by their bytes.
     pub wire: Tally,
 }
 
@@ -47,6 +48,16 @@ pub enum ServiceClass {
     Streams,
 }
 
+impl fmt::Display for ServiceClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ServiceClass::One(service) => write!(f, "{service}"),
+            ServiceClass::Others => f.write_str("other services"),
+            ServiceClass::Streams => f.write_str("files and logins"),
+        }
+    }
+}
+
 impl ServiceCounters {
     /// What is counted, with its counters: always as many, in the same order; nothing where a place has no service yet.
     pub fn all(&self) -> impl ExactSizeIterator<Item = Option<(ServiceClass, &ServiceTally)>> {
@@ -68,6 +79,9 @@ impl ServiceCounters {
     }
 
     fn tally(&self, service: Service) -> &ServiceTally {
+        if service.is_unnamed() {
+            return &self.others;
+        }
         let is = |(place, _): &&(OnceLock<Service>, ServiceTally)| *place.get_or_init(|| service) == service;
         self.places.iter().find(is).map_or(&self.others, |(_, tally)| tally)
     }
@@ -84,6 +98,8 @@ mod tests {
         let counters = ServiceCounters::default();
         let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
         let flow = |port| Flow { src, dst, protocol: Protocol::UDP, src_port: 40_000, dst_port: port };
+        // Two ports that systems hand out say nothing.
+        counters.note(&flow(50_000), 1, 0, 0);
         for port in 1..=30 {
             counters.note(&flow(port), 1, 100, 60);
             counters.note(&flow(1), 2, 10, 6);
@@ -98,7 +114,7 @@ mod tests {
         let one = |port| ServiceClass::One(Service { protocol: Protocol::UDP, port });
         assert_eq!(said(0), (one(1), 61, 400, 240));
         assert_eq!(said(23), (one(24), 1, 100, 60));
-        assert_eq!(said(24), (ServiceClass::Others, 6, 600, 360));
+        assert_eq!(said(24), (ServiceClass::Others, 7, 600, 360));
         assert_eq!(said(25), (ServiceClass::Streams, 3, 3_000, 3_084));
         assert!(ServiceCounters::default().all().take(SERVICES).all(|place| place.is_none()));
     }

@@ -246,6 +246,7 @@ impl Departure {
 
     /// Counts packets of a flow that were sealed, with their bytes and those that they took on the wire.
     pub(super) fn note_service(&self, flow: &Flow, packets: u64, bytes: usize, wire: usize) {
+        // What was not sealed after all is a drop.
         if wire > 0 {
             self.counters.services.note(flow, packets, bytes as u64, wire as u64);
         }
@@ -253,10 +254,14 @@ impl Departure {
 
     /// Counts the packets of a unit that waited; each has its part of what it took on the wire.
     pub(super) fn note_services(&self, plain: &Plain, wire: usize) {
-        let (mut bytes, mut left) = (plain.shares().iter().map(|share| share.bytes).sum(), wire);
+        let mut bytes: u64 = plain.shares().iter().map(|share| share.bytes as u64).sum();
+        let mut left = wire as u64;
         for Share { flow, packets, bytes: its } in plain.shares() {
+            let its = *its as u64;
             let part = (left * its).checked_div(bytes).unwrap_or(0);
-            self.note_service(flow, *packets, *its, part);
+            if wire > 0 {
+                self.counters.services.note(flow, *packets, its, part);
+            }
             (bytes, left) = (bytes - its, left - part);
         }
     }

@@ -5,12 +5,15 @@ mod leak;
 mod manual;
 mod sessionless;
 
+use std::cmp::Reverse;
 use std::sync::atomic::Ordering;
 
 use strait_clock::Time;
 use strait_compress::Codec;
 use strait_crypto::Suite;
-use strait_ipsec::{Explanation, IvMode, Payloads, PeerCounters, Rule, RuleCounters};
+use strait_ipsec::{
+    Explanation, IvMode, Payloads, PeerCounters, Rule, RuleCounters, ServiceClass, ServiceTally,
+};
 use strait_keying::AssociationStatus;
 use strait_scheduler::{LinkRate, Occupation, Pace, Rate};
 
@@ -21,7 +24,7 @@ use crate::cpu_time;
 use crate::report::{
     AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
     DirectoryReport, DropReport, HistoryReport, NodeReport, PathReport, PeerReport, QueueReport,
-    RepairReport, RuleReport, SuiteReport, ThreadReport, TrafficReport, ratio,
+    RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -42,6 +45,7 @@ impl Daemon {
             decisions: said.map(|said| {
                 said.decisions.iter().map(|decision| self.decision_report(decision, now)).collect()
             }),
+            services: self.service_reports(),
             codecs: Codec::ALL.iter().filter_map(|codec| self.codec_report(*codec)).collect(),
             drops: drops
                 .map(|(reason, packets)| DropReport { reason: reason.name().to_owned(), packets })
@@ -161,6 +165,19 @@ impl Daemon {
         }
     }
 
+    /// Services of which anything was sent, the most wire bytes first.
+    fn service_reports(&self) -> Vec<ServiceReport> {
+        let report = |(class, tally): (ServiceClass, &ServiceTally)| {
+            let (bytes, wire_bytes) = (tally.bytes.get(), tally.wire.get());
+            let (packets, ratio) = (tally.packets.get(), ratio(bytes, wire_bytes));
+            ServiceReport { service: class.to_string(), packets, bytes, wire_bytes, ratio }
+        };
+        let all = self.counters.services.all().flatten().map(report);
+        let mut sent: Vec<ServiceReport> = all.filter(|service| service.packets > 0).collect();
+        sent.sort_by_key(|service| Reverse(service.wire_bytes));
+        sent
+    }
+
     fn codec_report(&self, codec: Codec) -> Option<CodecReport> {
         let counters = self.counters.codecs.get(usize::from(codec.id()))?;
         let (input_bytes, output_bytes) = (counters.before.get(), counters.after.get());
@@ -278,7 +295,7 @@ fn association(pair: &AssociationStatus, now: Time) -> AssociationReport {
 }
 
 fn sent(counters: &PeerCounters) -> TrafficReport {
-    let (bytes, wire_bytes) = (counters.out_bytes.get(), counters.out_wire.get());
+    let (bytes, wire_bytes) = (counters.sent_bytes(), counters.out_wire.get());
     TrafficReport {
         packets: counters.out_packets.get(),
         bytes,

@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use strait_ipsec::{Counters, PeerCounters, RuleSet, ServiceClass};
+use strait_ipsec::{Counters, PeerCounters, RuleSet};
 use tokio::sync::watch;
 
 use super::Daemon;
@@ -16,9 +16,7 @@ use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{
-    OTHER_SERVICES, SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName,
-};
+use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName};
 
 /// Seconds between two looks: what a crash loses at most.
 const EVERY: u64 = 60;
@@ -172,7 +170,7 @@ impl Daemon {
             source(SavedKind::Rule, &rule.words(), Counted::Rule(Arc::clone(&self.rules), place))
         });
         let control = source(SavedKind::Control, "control", Counted::Control(Arc::clone(&self.counters)));
-        // What they are called is known once there is one.
+        // A place has a name once a service takes it.
         let services = (0..self.counters.services.all().len())
             .map(|place| source(SavedKind::Service, "", Counted::Service(Arc::clone(&self.counters), place)));
         let sources = peers.chain(rules).chain([control]).chain(services).collect();
@@ -242,7 +240,7 @@ impl SavedSeriesWriter {
                 Some(series) => series.add(at, &came),
                 None if !self.full => {
                     self.full = true;
-                    tracing::warn!(peer = %name.name, "what is saved with more peers and rules than 256 is not kept");
+                    tracing::warn!(peer = %name.name, "what is saved with more peers, rules and services than 256 is not kept");
                 }
                 None => {}
             }
@@ -318,11 +316,7 @@ impl Counted {
     fn service(&self) -> Option<String> {
         let Counted::Service(counters, place) = self else { return None };
         let (class, _) = counters.services.all().nth(*place).flatten()?;
-        Some(match class {
-            ServiceClass::One(service) => service.to_string(),
-            ServiceClass::Others => OTHER_SERVICES.to_owned(),
-            ServiceClass::Streams => "files and logins".to_owned(),
-        })
+        Some(class.to_string())
     }
 
     /// What the counters say.
@@ -360,8 +354,7 @@ fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedMinute {
     let loss = path.as_ref().map_or(0.0, |path| path.loss);
     SavedMinute {
         amounts: SavedAmounts {
-            // Datagrams of streams are no packets of the tunnel, but they are on its wire.
-            sent_bytes: counters.out_bytes.get().saturating_add(counters.stream.sent()),
+            sent_bytes: counters.sent_bytes(),
             sent_wire_bytes: counters.out_wire.get(),
             received_bytes: counters.in_bytes.get(),
             received_wire_bytes: counters.in_wire.get(),

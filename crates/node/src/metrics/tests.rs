@@ -4,11 +4,22 @@ use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CarrierReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport,
     EstimateReport, HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport,
-    QueueReport, RememberedReport, RepairReport, StagesReport, SuiteReport, ThreadReport, TrafficReport,
+    QueueReport, RememberedReport, RepairReport, ServiceReport, StagesReport, SuiteReport, ThreadReport,
+    TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
 use tokio::sync::mpsc;
+
+fn service() -> ServiceReport {
+    ServiceReport {
+        service: "https (tcp 443)".to_owned(),
+        packets: 3_000,
+        bytes: 3_900_000,
+        wire_bytes: 1_300_000,
+        ratio: Some(3.0),
+    }
+}
 
 fn rule(ports: &[&str]) -> RuleReport {
     RuleReport {
@@ -165,6 +176,7 @@ pub(crate) fn report() -> DaemonReport {
         directory: None,
         decisions: None,
         rules: vec![rule(&["514"]), rule(&["515"])],
+        services: vec![service()],
         codecs: vec![CodecReport {
             codec: "zstd".to_owned(),
             tried_blocks: 3,

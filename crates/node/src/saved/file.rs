@@ -17,6 +17,8 @@ use std::ops::Range;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use strait_ipsec::ServiceClass;
+
 use super::block::BLOCK;
 use super::{SERIES_LEN, SavedKind, SavedName, SavedSeries};
 use crate::private_file::{self, PrivateFileError};
@@ -26,10 +28,8 @@ const MAGIC: [u8; 16] = *b"strait saved 1\0\0";
 const HEAD: usize = 4_096;
 /// Series at most: 36 MB.
 const SERIES_MAX: usize = 256;
-/// Series of services among them: others than these share one, so that peers and rules find room however many there are.
+/// Series of services among them: further services share one series, so that peers and rules find room however many there are.
 const SERVICES_MAX: usize = 48;
-/// What that one is called.
-pub const OTHER_SERVICES: &str = "other services";
 
 /// Why figures are not kept, or cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -79,14 +79,17 @@ impl SavedFile {
     }
 
     /// The series of this name, which is begun if there is none; nothing where there are too many. Services beyond 48 have the one of
-    /// [`OTHER_SERVICES`].
+    /// [`ServiceClass::Others`].
     pub fn series(&mut self, SavedName { kind, name }: &SavedName) -> Option<&mut SavedSeries> {
         let mut wanted = SavedSeries::new(*kind, name);
         let place = |wanted: &SavedSeries| self.series.iter().position(|it| it.name() == wanted.name());
         let mut known = place(&wanted);
         if known.is_none() && *kind == SavedKind::Service && self.services() >= SERVICES_MAX {
-            wanted = SavedSeries::new(*kind, OTHER_SERVICES);
-            known = place(&wanted);
+            let shared = [ServiceClass::Others, ServiceClass::Streams].map(|class| class.to_string());
+            if !shared.contains(name) {
+                wanted = SavedSeries::new(*kind, &shared[0]);
+                known = place(&wanted);
+            }
         }
         if known.is_none() {
             if self.series.len() >= SERIES_MAX {
@@ -144,7 +147,7 @@ impl SavedFile {
     }
 }
 
-/// What the file at `path` says, also while a daemon writes it: of peers in the order in which they came, and of rules.
+/// What the file at `path` says, also while a daemon writes it: in the order in which they began.
 ///
 /// # Errors
 /// [`SavedFileError`] with the remedy.

@@ -43,6 +43,20 @@ fn minutes_are_kept_for_a_day_and_hours_for_400() {
 }
 
 #[test]
+fn counts_that_come_one_by_one_are_not_lost_by_rounding() {
+    let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
+    let amounts = SavedAmounts { sent_bytes: 1, ..SavedAmounts::default() };
+    let one = SavedMinute { amounts, packets: [1, 3], dropped: 1, ..SavedMinute::default() };
+    for _ in 0..100_000 {
+        series.add(NOON, &one);
+    }
+    let kept = series.minute(NOON).unwrap();
+    for (kept, came) in [(kept.packets[0], 100_000), (kept.packets[1], 300_000), (kept.dropped, 100_000)] {
+        assert!(came - kept <= came / 1_000, "{kept} of {came}");
+    }
+}
+
+#[test]
 fn what_is_written_is_read_again_and_adds_up_over_restarts() {
     let folder = folder("again");
     let path = folder.join("strait0.saved");
@@ -121,6 +135,30 @@ fn no_more_than_256_series_are_kept() {
         file.series(&SavedName { kind: SavedKind::Peer, name: number.to_string() }).is_some()
     });
     assert_eq!(kept.count(), 256);
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn more_services_than_48_share_a_series_and_leave_room_for_peers() {
+    let folder = folder("services");
+    let mut file = SavedFile::open(&folder.join("strait0.saved")).unwrap();
+    let mut add = |kind, name: String| {
+        let name = SavedName { kind, name };
+        file.series(&name).unwrap().add(NOON, &minute(1_000, 500));
+    };
+    for port in 0..100 {
+        add(SavedKind::Service, format!("tcp {port}"));
+    }
+    add(SavedKind::Service, "files and logins".to_owned());
+    add(SavedKind::Peer, "site-b".to_owned());
+    let sent = |name: &str| {
+        let found = file.all().iter().find(|series| series.name().name == name);
+        found.map(|series| series.hour(NOON).sent_bytes)
+    };
+    assert_eq!([sent("tcp 47"), sent("tcp 48")], [Some(1_000), None]);
+    assert!(sent("other services").is_some_and(|bytes| bytes.abs_diff(52_000) < 52));
+    assert_eq!([sent("files and logins"), sent("site-b")], [Some(1_000), Some(1_000)]);
+    assert_eq!(file.all().len(), 51);
     fs::remove_dir_all(&folder).unwrap();
 }
 

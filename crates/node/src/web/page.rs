@@ -24,12 +24,13 @@ const AGAIN: u32 = 5;
 const RETRY: u32 = 1_000;
 
 /// The sections, in their order: the name of each, and its heading.
-const SECTIONS: [(&str, &str); 8] = [
+const SECTIONS: [(&str, &str); 9] = [
     ("node", "Node"),
     ("saved", "Saved"),
     ("link", "Link"),
     ("queue", "Queue"),
     ("flows", "Flows"),
+    ("services", "Sent by service"),
     ("drops", "Drops"),
     ("day", "The last day"),
     ("month", "The last month"),
@@ -81,6 +82,7 @@ impl Page {
             sections::link(report, earlier),
             sections::queue(report),
             sections::flows(report),
+            sections::services(report),
             sections::drops(report),
             charts.day.clone(),
             charts.month.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::html::{Column, escaped, paragraph, table};
 use crate::config::Price;
 use crate::path_memory::unix_time;
-use crate::report::{DaemonReport, DecisionReport, MeteredReport, PeerReport};
+use crate::report::{DaemonReport, DecisionReport, MeteredReport, PeerReport, ServiceReport};
 use crate::saved::{SavedAmounts, SavedFigures};
 use crate::units::{self, counted};
 
@@ -266,6 +266,30 @@ pub(super) fn flows(report: &DaemonReport) -> String {
         + &paragraph(
             "Bytes of packets before compression, and what compression is expected to leave of them for the wire, without headers.",
         )
+}
+
+/// What was sent of each service since the node started.
+pub(super) fn services(report: &DaemonReport) -> String {
+    if report.services.is_empty() {
+        return paragraph("Nothing was sent since the node started.");
+    }
+    let columns = [
+        Column::Words("service"),
+        Column::Numbers("packets"),
+        Column::Numbers("before"),
+        Column::Numbers("on the wire"),
+        Column::Numbers("ratio"),
+    ];
+    let row = |it: &ServiceReport| {
+        vec![
+            it.service.clone(),
+            it.packets.to_string(),
+            units::bytes(it.bytes),
+            units::bytes(it.wire_bytes),
+            it.ratio.map_or_else(none, |ratio| format!("{ratio:.1}")),
+        ]
+    };
+    table(&columns, report.services.iter().take(ROWS).map(row)) + &more(report.services.len(), "service")
 }
 
 /// Packets that were dropped, by reason.

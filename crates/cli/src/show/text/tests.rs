@@ -2,7 +2,7 @@ use super::*;
 use strait_node::report::{
     AttackerReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DropReport,
     HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport, QueueReport,
-    RememberedReport, RepairReport, ThreadReport,
+    RememberedReport, RepairReport, ServiceReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -47,6 +47,7 @@ pub(crate) fn report() -> DaemonReport {
         directory: None,
         decisions: None,
         rules: vec![rule()],
+        services: vec![service()],
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
         sessionless: None,
@@ -220,6 +221,16 @@ fn rule() -> RuleReport {
     }
 }
 
+fn service() -> ServiceReport {
+    ServiceReport {
+        service: "https (tcp 443)".to_owned(),
+        packets: 3_000,
+        bytes: 3_900_000,
+        wire_bytes: 1_300_000,
+        ratio: Some(3.0),
+    }
+}
+
 fn codec(name: &str, tried: u64) -> CodecReport {
     CodecReport {
         codec: name.to_owned(),
@@ -284,6 +295,10 @@ what lengths tell, in bits
   rule  domain  padding  mix   pauses  blocks  attacker    bound by block  by 1,000 packets     measured yield
   1     logs    buckets  flow       2     340  same flow              2.6             292.8  0.3 (at most 0.9)
                                                other flow             0.0               0.0       not measured
+
+sent by service
+  service          packets    bytes  on the wire  ratio
+  https (tcp 443)     3000  3.90 MB      1.30 MB   3.00
 
 codecs
   codec   tried blocks  sent blocks  sent packets    input   output  ratio  decompressed blocks

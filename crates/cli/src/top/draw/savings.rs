@@ -1,11 +1,11 @@
-//! What did not cross the link since the daemon started: by peer, by what saved it, by codec.
+//! What did not cross the link since the daemon started: by peer, by what saved it, by service, by codec.
 
 use std::cmp::Reverse;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::Line;
-use strait_node::report::{CodecReport, PeerReport};
+use strait_node::report::{CodecReport, PeerReport, ServiceReport};
 
 use super::super::figures::Savings;
 use super::super::view::View;
@@ -15,6 +15,8 @@ use crate::units;
 /// Columns of a name, and of a number.
 const NAME: usize = 16;
 const NUMBER: usize = 10;
+/// Services that are shown at most.
+const SERVICES: usize = 5;
 
 /// Both directions in a line.
 pub(super) fn sentence(sent: Savings, received: Savings) -> String {
@@ -42,8 +44,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {
     codecs.sort_by_key(|it| Reverse(it.input_bytes));
     let lines = usize::from(area.height);
     // Codecs and what the shown peer saved have the lower lines; at least one peer is shown.
-    let below: Vec<Line<'_>> =
-        view.peer().map(|(_, peer)| sources(peer)).into_iter().flatten().chain(by_codec(&codecs)).collect();
+    let services = by_service(&report.services);
+    let below: Vec<Line<'_>> = view.peer().map(|(_, peer)| sources(peer)).into_iter().flatten().collect();
+    let below: Vec<Line<'_>> = below.into_iter().chain(services).chain(by_codec(&codecs)).collect();
     let peers = by_peer(&report.peers, lines.saturating_sub(below.len()).max(3));
     for (y, line) in (area.top()..area.bottom()).zip(peers.into_iter().chain(below)) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
@@ -100,6 +103,19 @@ fn sources(peer: &PeerReport) -> Vec<Line<'static>> {
             std::iter::once(head).chain(lines).collect()
         }
     }
+}
+
+/// The services of which most was sent on the wire; nothing where nothing was.
+fn by_service(services: &[ServiceReport]) -> Vec<Line<'static>> {
+    let head = Line::styled(row("service", ["sent", "on wire", "saved", "ratio", "", ""]), Theme::bold());
+    let lines = services.iter().take(SERVICES).map(|service| {
+        let sent = Savings { bytes: service.bytes, wire_bytes: service.wire_bytes };
+        let saved = sent.percent().map_or("-".to_owned(), |percent| format!("{percent:.1} %"));
+        let ratio = service.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
+        let [bytes, wire] = [service.bytes, service.wire_bytes].map(units::bytes);
+        Line::from(row(&plain(&service.service), [&bytes, &wire, &saved, &ratio, "", ""]))
+    });
+    if services.is_empty() { Vec::new() } else { std::iter::once(head).chain(lines).collect() }
 }
 
 /// Blocks that were sent compressed, the most input first.

@@ -114,6 +114,7 @@ fn savings_are_by_peer_source_and_codec() {
     has(&screen, &["since the start", "sent", "on wire", "saved"]);
     has(&screen, &["site-b", "4.00 MB", "1.34 MB", "66.4 %"]);
     has(&screen, &["header compression", "150 kB"]);
+    has(&screen, &["https (tcp 443)", "3.90 MB", "1.30 MB", "66.7 %", "3.00"]);
     has(&screen, &["zstd-3", "340"]);
 }
 
