@@ -24,7 +24,7 @@ pub(super) struct PeerLink {
     /// How many times as long as usual a stream goes on and is measured: where there are few packets a second, one that was lost shows
     /// for long.
     pub(super) stretch: u32,
-    /// How many runs: all of them take 40 to 45 minutes.
+    /// How many runs: all of them take about an hour.
     pub(super) runs: usize,
 }
 
