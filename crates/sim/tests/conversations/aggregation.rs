@@ -2,12 +2,12 @@
 
 use core::sync::atomic::Ordering;
 
-use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
+use strait_ipsec::{Domain, Reason, Rule};
 use strait_keying::LossRepair;
 use strait_sim::{Conversation, Filler, FlowShape, LossModel, NodeId, SimNetwork};
 use strait_wire::Tos;
 
-use crate::stage::{A, B, Seed, Talk, joined, millis, seconds, v4};
+use crate::stage::{self, A, B, Seed, Talk, joined, millis, seconds, v4};
 
 const LOSSES: [f64; 4] = [0.0, 0.01, 0.05, 0.2];
 /// What the receiver gives up since something of it is missing.
@@ -15,17 +15,7 @@ const INCOMPLETE: [Reason; 2] = [Reason::BlockIncomplete, Reason::FragmentIncomp
 
 /// Compress what goes to these ports, as the data of `domain`.
 fn rule(ports: core::ops::RangeInclusive<u16>, domain: u16) -> Rule {
-    Rule {
-        history: Some(strait_ipsec::HistoryScope::Flow),
-        cache: None,
-        from: "0.0.0.0/0".parse().unwrap(),
-        to: "0.0.0.0/0".parse().unwrap(),
-        protocol: None,
-        ports: vec![ports],
-        domain: Domain(domain),
-        allowed: "auto".parse().unwrap(),
-        policy: LeakPolicy::NONE,
-    }
+    Rule { ports: vec![ports], domain: Domain(domain), ..stage::rule(0, "auto") }
 }
 
 /// Four flows of each of two domains that are compressed, and of what no rule covers.

@@ -5,15 +5,13 @@ use std::sync::Arc;
 
 use strait_compress::history::HistoryScope;
 use strait_compress::history::cache::{CacheCapacity, CacheReceiver, CacheRole, CacheSender};
-use strait_ipsec::{
-    CacheList, Domain, DomainCache, DomainTag, HistoryCounters, LeakPolicy, Padding, PeerCaches, Reason, Rule,
-};
+use strait_ipsec::{CacheList, DomainCache, DomainTag, HistoryCounters, Padding, PeerCaches, Reason, Rule};
 use strait_sim::{
     Conversation, Filler, LinkSettings, LinkSwitch, LossModel, NodeId, PairSettings, Reordering, SimNetwork,
     TcpSettings, TcpTransfer,
 };
 
-use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
+use crate::stage::{self, A, B, PATIENT, Seed, joined, millis, seconds, v4};
 
 /// Packets of a case, where the variable does not say how many.
 const PACKETS: u64 = 4_800;
@@ -25,17 +23,7 @@ const A_SECOND: u64 = 400;
 type Disturbance = (&'static str, fn(&mut LinkSettings));
 
 fn rule(history: Option<HistoryScope>) -> Rule {
-    Rule {
-        history,
-        cache: None,
-        from: "0.0.0.0/0".parse().unwrap(),
-        to: "0.0.0.0/0".parse().unwrap(),
-        protocol: None,
-        ports: vec![80..=80],
-        domain: Domain(0),
-        allowed: "zstd-3".parse().unwrap(),
-        policy: LeakPolicy::NONE,
-    }
+    Rule { history, ..stage::rule(80, "zstd-3") }
 }
 
 /// A byte cache of the least size, which the log goes around in some times.

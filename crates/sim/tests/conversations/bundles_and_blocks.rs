@@ -8,21 +8,11 @@ use strait_ipsec::{Domain, LeakPolicy, Mix, Rule};
 use strait_sim::{Conversation, ConversationTally, Filler, Halves, HalvesSettings, SimDatagram};
 use strait_wire::{Ecn, Tos, ip};
 
-use crate::stage::{A, B, PATIENT, Seed, joined, millis, seconds, v4};
+use crate::stage::{self, A, B, PATIENT, Seed, joined, millis, seconds, v4};
 
 /// Compress what goes to or from `port`, as the data of `domain`.
 fn rule(port: u16, domain: u16, method: &str) -> Rule {
-    Rule {
-        history: Some(strait_ipsec::HistoryScope::Flow),
-        cache: None,
-        from: "0.0.0.0/0".parse().unwrap(),
-        to: "0.0.0.0/0".parse().unwrap(),
-        protocol: None,
-        ports: vec![port..=port],
-        domain: Domain(domain),
-        allowed: method.parse().unwrap(),
-        policy: LeakPolicy::NONE,
-    }
+    Rule { domain: Domain(domain), ..stage::rule(port, method) }
 }
 
 /// A burst of packets over a thin link under these rules; gives inner and wire bytes.

@@ -3,12 +3,11 @@
 use std::sync::atomic::Ordering;
 
 use strait_clock::Random;
-use strait_ipsec::{Domain, LeakPolicy, Rule};
 use strait_keying::{Start, Where};
 use strait_sim::{LinkSettings, NodeId, NodeSettings, SimNetwork};
 use strait_wire::ip;
 
-use crate::stage::{Seed, millis, seconds, v4};
+use crate::stage::{Seed, millis, rule, seconds, v4};
 
 const HUB: NodeId = NodeId(0);
 /// Payload bytes of a packet.
@@ -40,17 +39,7 @@ fn hub(count: u8) -> SimNetwork {
     for id in (1..=count).map(NodeId) {
         let mut site = NodeSettings::new(id);
         site.up = "1500kbit".parse().unwrap();
-        site.rules = vec![Rule {
-            history: Some(strait_ipsec::HistoryScope::Flow),
-            cache: None,
-            from: "0.0.0.0/0".parse().unwrap(),
-            to: "0.0.0.0/0".parse().unwrap(),
-            protocol: None,
-            ports: vec![80..=80],
-            domain: Domain(0),
-            allowed: "zstd-1".parse().unwrap(),
-            policy: LeakPolicy::NONE,
-        }];
+        site.rules = vec![rule(80, "zstd-1")];
         network.add_node(site.clone()).unwrap();
         let link = LinkSettings { delay: millis(10), ..LinkSettings::default() };
         network.set_link(id, HUB, LinkSettings { rate: "1500kbit".parse().ok(), ..link });

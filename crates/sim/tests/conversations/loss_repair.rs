@@ -2,13 +2,13 @@
 
 use core::time::Duration;
 
-use strait_ipsec::{Domain, LeakPolicy, RepairCounters, RepairState, Rule};
+use strait_ipsec::{RepairCounters, RepairState};
 use strait_keying::{Start, Where};
 use strait_sim::{
     Conversation, Filler, LinkSettings, LossModel, NodeId, NodeSettings, PairSettings, Reordering, SimNetwork,
 };
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{A, B, Seed, joined, millis, rule, seconds, v4};
 
 const RATE: &str = "10Mbit";
 
@@ -84,18 +84,7 @@ fn bursts_of_losses_are_repaired_in_order() {
 fn wire_for_text(loss: LossModel) -> u64 {
     let mut network = joined(9, |pair| {
         lossy(pair, loss);
-        let everywhere = "0.0.0.0/0".parse().unwrap();
-        pair.a.rules = vec![Rule {
-            history: Some(strait_ipsec::HistoryScope::Flow),
-            cache: None,
-            from: everywhere,
-            to: everywhere,
-            protocol: None,
-            ports: vec![80..=80],
-            domain: Domain(0),
-            allowed: "zstd-3".parse().unwrap(),
-            policy: LeakPolicy::NONE,
-        }];
+        pair.a.rules = vec![rule(80, "zstd-3")];
     });
     let mut talk = Conversation::new(v4(A, B, 80), Filler::Text);
     bulk(&mut network, &mut talk, 30, seconds(3));

@@ -1,11 +1,11 @@
 //! A hub puts the blocks of many sites together at the same time.
 
 use strait_clock::Random;
-use strait_ipsec::{Domain, LeakPolicy, Reason, Rule};
+use strait_ipsec::Reason;
 use strait_keying::{Start, Where};
 use strait_sim::{Conversation, ConversationTally, Filler, LinkSettings, NodeId, NodeSettings, SimNetwork};
 
-use crate::stage::{PATIENT, Seed, seconds, v4};
+use crate::stage::{PATIENT, Seed, rule, seconds, v4};
 
 const HUB: NodeId = NodeId(0);
 /// Twice the slots for blocks that a hub had when all its peers shared them.
@@ -26,17 +26,7 @@ fn hub(seed: u64) -> SimNetwork {
         let mut spoke = NodeSettings::new(id);
         spoke.up = "1500kbit".parse().unwrap();
         spoke.queueing = PATIENT;
-        spoke.rules = vec![Rule {
-            history: Some(strait_ipsec::HistoryScope::Flow),
-            cache: None,
-            from: "0.0.0.0/0".parse().unwrap(),
-            to: "0.0.0.0/0".parse().unwrap(),
-            protocol: None,
-            ports: vec![80..=80],
-            domain: Domain(0),
-            allowed: "zstd-3".parse().unwrap(),
-            policy: LeakPolicy::NONE,
-        }];
+        spoke.rules = vec![rule(80, "zstd-3")];
         network.add_node(spoke.clone()).unwrap();
         network.set_link(id, HUB, LinkSettings::default());
         network.set_link(HUB, id, LinkSettings::default());

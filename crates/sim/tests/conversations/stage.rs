@@ -3,6 +3,7 @@
 use core::time::Duration;
 
 use strait_ipsec::outbound::Queueing;
+use strait_ipsec::{Domain, HistoryScope, LeakPolicy, Rule};
 use strait_keying::ControlEvent;
 use strait_sim::{Conversation, ConversationTally, Filler, FlowShape, NodeId, PairSettings, SimNetwork};
 
@@ -29,6 +30,21 @@ impl Drop for Seed {
         if std::thread::panicking() {
             eprintln!("the seed was {}", self.0);
         }
+    }
+}
+
+/// A rule for what goes to or from `port`, in domain 0, with history by flow.
+pub(crate) fn rule(port: u16, method: &str) -> Rule {
+    Rule {
+        history: Some(HistoryScope::Flow),
+        cache: None,
+        from: "0.0.0.0/0".parse().unwrap(),
+        to: "0.0.0.0/0".parse().unwrap(),
+        protocol: None,
+        ports: vec![port..=port],
+        domain: Domain(0),
+        allowed: method.parse().unwrap(),
+        policy: LeakPolicy::NONE,
     }
 }
 
