@@ -59,13 +59,22 @@ impl fmt::Display for ServiceClass {
 }
 
 impl ServiceCounters {
-    /// What is counted, with its counters: always as many, in the same order; nothing where a place has no service yet.
-    pub fn all(&self) -> impl ExactSizeIterator<Item = Option<(ServiceClass, &ServiceTally)>> {
-        (0..SERVICES + 2).map(|place| match self.places.get(place) {
-            Some((service, tally)) => service.get().map(|service| (ServiceClass::One(*service), tally)),
+    /// How many places there are.
+    pub const PLACES: usize = SERVICES + 2;
+
+    /// What is counted in a place, with its counters; nothing where it has no service yet.
+    #[must_use]
+    pub fn get(&self, place: usize) -> Option<(ServiceClass, &ServiceTally)> {
+        match self.places.get(place) {
+            Some((service, tally)) => Some((ServiceClass::One(*service.get()?), tally)),
             None if place == SERVICES => Some((ServiceClass::Others, &self.others)),
-            None => Some((ServiceClass::Streams, &self.streams)),
-        })
+            None => (place < Self::PLACES).then_some((ServiceClass::Streams, &self.streams)),
+        }
+    }
+
+    /// All that is counted, with its counters.
+    pub fn all(&self) -> impl Iterator<Item = (ServiceClass, &ServiceTally)> {
+        (0..Self::PLACES).filter_map(|place| self.get(place))
     }
 
     /// Counts packets of a flow that left; one thread does.
@@ -105,10 +114,9 @@ mod tests {
             counters.note(&flow(1), 2, 10, 6);
         }
         counters.note_stream(3, 3_000, 3_084);
-        let all: Vec<_> = counters.all().collect();
-        assert_eq!(all.len(), SERVICES + 2);
+        assert_eq!(counters.all().count(), SERVICES + 2);
         let said = |place: usize| {
-            let (class, tally) = all[place].unwrap();
+            let (class, tally) = counters.get(place).unwrap();
             (class, tally.packets.get(), tally.bytes.get(), tally.wire.get())
         };
         let one = |port| ServiceClass::One(Service { protocol: Protocol::UDP, port });
@@ -116,6 +124,8 @@ mod tests {
         assert_eq!(said(23), (one(24), 1, 100, 60));
         assert_eq!(said(24), (ServiceClass::Others, 7, 600, 360));
         assert_eq!(said(25), (ServiceClass::Streams, 3, 3_000, 3_084));
-        assert!(ServiceCounters::default().all().take(SERVICES).all(|place| place.is_none()));
+        assert!(counters.get(26).is_none());
+        let none = ServiceCounters::default();
+        assert!((0..SERVICES).all(|place| none.get(place).is_none()));
     }
 }

@@ -141,11 +141,10 @@ impl Departure {
 
     /// Sends datagrams of streams that wait for nothing, and pays for them.
     pub(super) fn send_streams(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
-        let outer = train.bytes.len() + train.count() * tx.link.association.outer_len_by(train.via);
-        self.note_streams(tx.link, train.count(), train.bytes.len(), outer);
-        let around = tx.link.association.outer_len_by(train.via) + self.overhead;
+        let outer = tx.link.association.outer_len_by(train.via);
+        self.note_streams(tx.link, train.count(), train.bytes.len(), wire_bytes(train, outer));
         if let Some(up) = &mut self.up {
-            up.charge(wire_bytes(train, around), tx.now);
+            up.charge(wire_bytes(train, outer + self.overhead), tx.now);
         }
         transmit(&self.counters, tx, train);
     }
@@ -267,9 +266,9 @@ impl Departure {
     }
 
     /// Counts datagrams of streams with their bytes and those on the wire.
-    pub(super) fn note_streams(&self, link: &Link, datagrams: usize, bytes: usize, wire: usize) {
+    pub(super) fn note_streams(&self, link: &Link, datagrams: usize, bytes: usize, wire: u64) {
         link.spec.counters.stream.note_sent(bytes);
-        self.counters.services.note_stream(datagrams as u64, bytes as u64, wire as u64);
+        self.counters.services.note_stream(datagrams as u64, bytes as u64, wire);
     }
 
     /// Counts packets that were lost, which is progress too.

@@ -63,15 +63,15 @@ impl Transmitter {
         }
         tx.link.spec.counters.stream.note_left(len);
         tx.outlet.stream_left();
-        let wire = len + tx.link.association.outer_len_by(Via::Udp) + tx.own.overhead;
+        let outer = len + tx.link.association.outer_len_by(Via::Udp);
         if let Some(queue) = &mut tx.link.backlog.queue {
-            queue.settle_one(queued, wire);
+            queue.settle_one(queued, outer + tx.own.overhead);
         }
-        if fits {
-            let outer = len + tx.link.association.outer_len_by(Via::Udp);
-            self.departure.note_streams(tx.link, 1, len, outer);
+        if !fits {
+            return Err(Lost { reason: Reason::TooBig, packets: 1 });
         }
-        if fits { Ok(()) } else { Err(Lost { reason: Reason::TooBig, packets: 1 }) }
+        self.departure.note_streams(tx.link, 1, len, outer as u64);
+        Ok(())
     }
 
     /// Datagrams that need not wait, in one call.

@@ -172,7 +172,7 @@ impl Daemon {
             let (packets, ratio) = (tally.packets.get(), ratio(bytes, wire_bytes));
             ServiceReport { service: class.to_string(), packets, bytes, wire_bytes, ratio }
         };
-        let all = self.counters.services.all().flatten().map(report);
+        let all = self.counters.services.all().map(report);
         let mut sent: Vec<ServiceReport> = all.filter(|service| service.packets > 0).collect();
         sent.sort_by_key(|service| Reverse(service.wire_bytes));
         sent

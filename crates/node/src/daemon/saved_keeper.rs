@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use strait_ipsec::{Counters, PeerCounters, RuleSet};
+use strait_ipsec::{Counters, PeerCounters, RuleSet, ServiceCounters};
 use tokio::sync::watch;
 
 use super::Daemon;
@@ -171,7 +171,7 @@ impl Daemon {
         });
         let control = source(SavedKind::Control, "control", Counted::Control(Arc::clone(&self.counters)));
         // A place has a name once a service takes it.
-        let services = (0..self.counters.services.all().len())
+        let services = (0..ServiceCounters::PLACES)
             .map(|place| source(SavedKind::Service, "", Counted::Service(Arc::clone(&self.counters), place)));
         let sources = peers.chain(rules).chain([control]).chain(services).collect();
         self.saved.follow(Followed { sources, meters: self.meters() });
@@ -315,7 +315,7 @@ impl Counted {
     /// What the service is called, once one has the place.
     fn service(&self) -> Option<String> {
         let Counted::Service(counters, place) = self else { return None };
-        let (class, _) = counters.services.all().nth(*place).flatten()?;
+        let (class, _) = counters.services.get(*place)?;
         Some(class.to_string())
     }
 
@@ -323,28 +323,25 @@ impl Counted {
     fn look(&self, clock: &Clock) -> SavedMinute {
         match self {
             Counted::Peer(counters) => of_peer(counters, clock),
-            Counted::Control(counters) => {
-                let amounts =
-                    SavedAmounts { sent_wire_bytes: counters.control_wire.get(), ..SavedAmounts::default() };
-                SavedMinute { amounts, ..SavedMinute::default() }
-            }
+            Counted::Control(counters) => of_sent(0, 0, counters.control_wire.get()),
             Counted::Service(counters, place) => {
-                let counted = counters.services.all().nth(*place).flatten();
-                counted.map_or_else(SavedMinute::default, |(_, tally)| {
-                    let (sent_bytes, sent_wire_bytes) = (tally.bytes.get(), tally.wire.get());
-                    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
-                    SavedMinute { amounts, packets: [tally.packets.get(), 0], ..SavedMinute::default() }
+                counters.services.get(*place).map_or_else(SavedMinute::default, |(_, tally)| {
+                    of_sent(tally.packets.get(), tally.bytes.get(), tally.wire.get())
                 })
             }
             Counted::Rule(rules, place) => {
                 rules.counters(*place).map_or_else(SavedMinute::default, |counters| {
-                    let (sent_bytes, sent_wire_bytes) = (counters.before.get(), counters.after.get());
-                    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
-                    SavedMinute { amounts, packets: [counters.packets.get(), 0], ..SavedMinute::default() }
+                    of_sent(counters.packets.get(), counters.before.get(), counters.after.get())
                 })
             }
         }
     }
+}
+
+/// What was sent of something that is only counted so.
+fn of_sent(packets: u64, sent_bytes: u64, sent_wire_bytes: u64) -> SavedMinute {
+    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
+    SavedMinute { amounts, packets: [packets, 0], ..SavedMinute::default() }
 }
 
 fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedMinute {

@@ -1,23 +1,13 @@
 //! What is counted of each service.
 
-use strait_ipsec::{Domain, LeakPolicy, Rule, ServiceClass};
+use strait_ipsec::{Rule, ServiceClass};
 use strait_sim::{Conversation, Filler, LinkSettings};
 use strait_wire::{Protocol, Service};
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{self, A, B, Seed, joined, millis, seconds, v4};
 
 fn rule() -> Rule {
-    Rule {
-        history: None,
-        cache: None,
-        from: "0.0.0.0/0".parse().unwrap(),
-        to: "0.0.0.0/0".parse().unwrap(),
-        protocol: None,
-        ports: Vec::new(),
-        domain: Domain(0),
-        allowed: "zstd-3".parse().unwrap(),
-        policy: LeakPolicy::NONE,
-    }
+    Rule { history: None, ports: Vec::new(), ..stage::rule(0, "zstd-3") }
 }
 
 #[test]
@@ -45,7 +35,7 @@ fn services_have_all_packets_and_their_part_of_the_wire() {
         let (peer, all) = (network.node(A).peer_counters(B), network.node(A).counters());
         let counted = |port| {
             let is = ServiceClass::One(Service { protocol: Protocol::UDP, port });
-            let found = all.services.all().flatten().find(|(class, _)| *class == is).unwrap().1;
+            let found = all.services.all().find(|(class, _)| *class == is).unwrap().1;
             [&found.packets, &found.bytes, &found.wire].map(strait_ipsec::Tally::get)
         };
         let [large, small] = [counted(443), counted(502)];
