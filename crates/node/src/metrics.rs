@@ -641,9 +641,24 @@ fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
     of_peers(report, &known)
 }
 
+/// A counter of each part of a report, such as each rule: its name, help and figure.
+type PartCounter<T> = (&'static str, &'static str, fn(&T) -> u64);
+
+/// These counters, with a sample for each part.
+fn counters<T>(
+    known: &[PartCounter<T>],
+    parts: &[T],
+    labels: impl Fn(usize, &T) -> Labels,
+) -> Vec<MetricFamily> {
+    let family = |(name, help, get): &PartCounter<T>| {
+        let sample = |(place, part)| (labels(place, part), number(get(part)));
+        (*name, "counter", *help, parts.iter().enumerate().map(sample).collect())
+    };
+    known.iter().map(family).collect()
+}
+
 fn rules(report: &DaemonReport) -> Vec<MetricFamily> {
-    type Get = fn(&RuleReport) -> u64;
-    let known: [(&str, &str, Get); 6] = [
+    let known: [PartCounter<RuleReport>; 6] = [
         ("rule_matched_packets_total", "Inner packets that matched the rule.", |rule| rule.matched_packets),
         ("rule_matched_bytes_total", "Inner bytes that matched the rule.", |rule| rule.matched_bytes),
         ("rule_input_bytes_total", "Input bytes of blocks sent compressed.", |rule| rule.input_bytes),
@@ -655,11 +670,7 @@ fn rules(report: &DaemonReport) -> Vec<MetricFamily> {
             rule.leak.paused_packets
         }),
     ];
-    let family = |(name, help, get): (&'static str, &'static str, Get)| {
-        let sample = |(place, rule)| (rule_labels(place, rule), number(get(rule)));
-        (name, "counter", help, report.rules.iter().enumerate().map(sample).collect())
-    };
-    known.into_iter().map(family).chain(leaks(report)).collect()
+    counters(&known, &report.rules, rule_labels).into_iter().chain(leaks(report)).collect()
 }
 
 fn rule_labels(place: usize, rule: &RuleReport) -> Labels {
@@ -709,8 +720,7 @@ fn leaks(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn services(report: &DaemonReport) -> Vec<MetricFamily> {
-    type Get = fn(&ServiceReport) -> u64;
-    let known: [(&str, &str, Get); 3] = [
+    let known: [PartCounter<ServiceReport>; 3] = [
         (
             "service_sent_packets_total",
             "Inner packets and datagrams of files and logins sent, by service.",
@@ -723,17 +733,11 @@ fn services(report: &DaemonReport) -> Vec<MetricFamily> {
             service.wire_bytes
         }),
     ];
-    let family = |(name, help, get): (&'static str, &'static str, Get)| {
-        let sample =
-            |service: &ServiceReport| (vec![("service", service.service.clone())], number(get(service)));
-        (name, "counter", help, report.services.iter().map(sample).collect())
-    };
-    known.into_iter().map(family).collect()
+    counters(&known, &report.services, |_, service| vec![("service", service.service.clone())])
 }
 
 fn codecs(report: &DaemonReport) -> Vec<MetricFamily> {
-    type Get = fn(&CodecReport) -> u64;
-    let known: [(&str, &str, Get); 5] = [
+    let known: [PartCounter<CodecReport>; 5] = [
         ("codec_tried_blocks_total", "Blocks compressed on trial or to be sent.", |codec| codec.tried_blocks),
         ("codec_sent_blocks_total", "Blocks that became smaller and were sent.", |codec| codec.sent_blocks),
         ("codec_decompressed_blocks_total", "Received blocks decompressed.", |codec| {
@@ -742,11 +746,7 @@ fn codecs(report: &DaemonReport) -> Vec<MetricFamily> {
         ("codec_input_bytes_total", "Input bytes of sent blocks.", |codec| codec.input_bytes),
         ("codec_output_bytes_total", "Output bytes of sent blocks.", |codec| codec.output_bytes),
     ];
-    let family = |(name, help, get): (&'static str, &'static str, Get)| {
-        let sample = |codec: &CodecReport| (vec![("codec", codec.codec.clone())], number(get(codec)));
-        (name, "counter", help, report.codecs.iter().map(sample).collect())
-    };
-    known.into_iter().map(family).collect()
+    counters(&known, &report.codecs, |_, codec| vec![("codec", codec.codec.clone())])
 }
 
 #[cfg(test)]
