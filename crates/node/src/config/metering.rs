@@ -148,8 +148,8 @@ impl From<ParseWindowError> for Problem {
     }
 }
 
-/// Takes from a link and its peers what a quiet node does without; says what that costs, for `check`.
-pub(super) fn hush(link: &mut LinkSection, peers: &mut [FoundPeer]) -> Vec<String> {
+/// Takes from a link and its peers what a quiet node does without; says what that costs, and what is not quiet, for `check`.
+pub(super) fn hush(link: &mut LinkSection, peers: &mut [FoundPeer], has_directory: bool) -> Vec<String> {
     let mut losses = Vec::new();
     for (key, rate) in [("up", &mut link.up), ("down", &mut link.down)] {
         if *rate == LinkRate::Auto {
@@ -166,6 +166,12 @@ pub(super) fn hush(link: &mut LinkSection, peers: &mut [FoundPeer]) -> Vec<Strin
         "a peer that is gone is noticed when packets to it are answered again; blocks of long transfers have less history"
             .to_owned(),
     );
+    if has_directory {
+        losses.push(
+            "`[directory]` still follows its server, and sends datagrams even when there is no traffic"
+                .to_owned(),
+        );
+    }
     losses
 }
 

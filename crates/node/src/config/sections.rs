@@ -148,14 +148,10 @@ fn document(findings: &Findings<'_>, root: &Spanned<DeTable<'_>>, beside: &Besid
     });
     checks::own_key(findings, &peers, key);
     checks::needs(&section, &node, &peers);
-    let mut quiet_losses =
-        if link.metered.quiet { metering::hush(&mut link, &mut peers) } else { Vec::new() };
-    if link.metered.quiet && follows.is_some() {
-        quiet_losses.push(
-            "`[directory]` still follows its server, and sends datagrams even when there is no traffic"
-                .to_owned(),
-        );
-    }
+    let quiet_losses = match link.metered.quiet {
+        true => metering::hush(&mut link, &mut peers, follows.is_some()),
+        false => Vec::new(),
+    };
     Some(Config {
         node,
         link,
