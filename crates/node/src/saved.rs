@@ -1,5 +1,5 @@
-//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer, rule and service, by minute for a day and by hour for 400
-//! days, in a file of fixed size for each of them.
+//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer, rule and service, by minute for a day and by
+//! hour for 400 days, in a file of fixed size for each of them.
 //!
 //! Time is an argument, in seconds since 1970. [`SavedSeries`] adds up; [`SavedFile`] is the file, which the daemon writes once a minute
 //! and `strait saved` reads, also while no daemon runs.

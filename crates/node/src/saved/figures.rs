@@ -105,8 +105,7 @@ fn ten_minutes(all: &[&SavedSeries], number: u64) -> SavedAmounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::saved::SavedKind;
-    use crate::saved::SavedMinute;
+    use crate::saved::{SavedKind, SavedMinute};
 
     /// 2026-11-27 19:21:40 UTC.
     const NOW: u64 = 1_795_807_300;
