@@ -66,12 +66,7 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
     let to = unix_time();
     if flags.link {
         let report = LinksReport::new(interface, &series, to);
-        let text = match (flags.json, flags.csv) {
-            (true, _) => json(&report)?,
-            (_, true) => report.csv(),
-            _ => report.text(&TimeZone::system()),
-        };
-        return print(text.as_bytes());
+        return put(flags, &report, LinksReport::csv, |report| report.text(&TimeZone::system()));
     }
     let from = to.saturating_sub(flags.since.as_secs());
     let report = SavedReport::new(interface, &series, (from, to), flags);
@@ -79,19 +74,25 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
         let svg = report.chart().drawing().svg();
         fs::write(path, svg).map_err(Failure::doing(format!("write {}", path.display())))?;
     }
-    let text = if flags.json {
-        json(&report)?
-    } else if flags.csv {
-        report.csv()
-    } else {
-        report.text()
-    };
-    print(text.as_bytes())
+    put(flags, &report, SavedReport::csv, SavedReport::text)
 }
 
-fn json(report: &impl Serialize) -> Result<String, Failure> {
-    let json = serde_json::to_string_pretty(report);
-    Ok(json.map_err(|error| Failure::new(format!("cannot write the figures as JSON: {error}")))? + "\n")
+/// Prints a report in the form that the flags ask for.
+fn put<T: Serialize>(
+    flags: &flags::Saved,
+    report: &T,
+    csv: impl Fn(&T) -> String,
+    text: impl Fn(&T) -> String,
+) -> CommandResult {
+    let out = if flags.json {
+        let json = serde_json::to_string_pretty(report);
+        json.map_err(|error| Failure::new(format!("cannot write the figures as JSON: {error}")))? + "\n"
+    } else if flags.csv {
+        csv(report)
+    } else {
+        text(report)
+    };
+    print(out.as_bytes())
 }
 
 /// A cell of comma-separated values: a name may hold commas and quotes (RFC 4180).

@@ -44,9 +44,8 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, view: &View) {
     codecs.sort_by_key(|it| Reverse(it.input_bytes));
     let lines = usize::from(area.height);
     // Codecs and what the shown peer saved have the lower lines; at least one peer is shown.
-    let services = by_service(&report.services);
-    let below: Vec<Line<'_>> = view.peer().map(|(_, peer)| sources(peer)).into_iter().flatten().collect();
-    let below: Vec<Line<'_>> = below.into_iter().chain(services).chain(by_codec(&codecs)).collect();
+    let sources = view.peer().map(|(_, peer)| sources(peer)).into_iter().flatten();
+    let below: Vec<Line<'_>> = sources.chain(by_service(&report.services)).chain(by_codec(&codecs)).collect();
     let peers = by_peer(&report.peers, lines.saturating_sub(below.len()).max(3));
     for (y, line) in (area.top()..area.bottom()).zip(peers.into_iter().chain(below)) {
         frame.render_widget(line, Rect { y, height: 1, ..area });
@@ -95,19 +94,18 @@ fn sources(peer: &PeerReport) -> Vec<Line<'static>> {
     }
     found.retain(|(_, bytes)| *bytes > 0);
     let lines = found.iter().map(|(what, bytes)| format!("  {what:<20}{:>NUMBER$}", units::bytes(*bytes)));
-    let lines: Vec<Line<'_>> = lines.map(Line::from).collect();
-    match lines.is_empty() {
-        true => lines,
-        false => {
-            let head = Line::styled(format!("saved to {} by", plain(&peer.name)), Theme::bold());
-            std::iter::once(head).chain(lines).collect()
-        }
-    }
+    under(format!("saved to {} by", plain(&peer.name)), lines.map(Line::from))
+}
+
+/// Lines below a heading; nothing where there are none.
+fn under(head: String, lines: impl Iterator<Item = Line<'static>>) -> Vec<Line<'static>> {
+    let mut lines = lines.peekable();
+    let head = lines.peek().is_some().then(|| Line::styled(head, Theme::bold()));
+    head.into_iter().chain(lines).collect()
 }
 
 /// The services of which most was sent on the wire; nothing where nothing was.
 fn by_service(services: &[ServiceReport]) -> Vec<Line<'static>> {
-    let head = Line::styled(row("service", ["sent", "on wire", "saved", "ratio", "", ""]), Theme::bold());
     let lines = services.iter().take(SERVICES).map(|service| {
         let sent = Savings { bytes: service.bytes, wire_bytes: service.wire_bytes };
         let saved = sent.percent().map_or("-".to_owned(), |percent| format!("{percent:.1} %"));
@@ -115,19 +113,18 @@ fn by_service(services: &[ServiceReport]) -> Vec<Line<'static>> {
         let [bytes, wire] = [service.bytes, service.wire_bytes].map(units::bytes);
         Line::from(row(&plain(&service.service), [&bytes, &wire, &saved, &ratio, "", ""]))
     });
-    if services.is_empty() { Vec::new() } else { std::iter::once(head).chain(lines).collect() }
+    under(row("service", ["sent", "on wire", "saved", "ratio", "", ""]), lines)
 }
 
 /// Blocks that were sent compressed, the most input first.
 fn by_codec(codecs: &[&CodecReport]) -> Vec<Line<'static>> {
-    let head = Line::styled(row("codec", ["blocks", "input", "output", "ratio", "", ""]), Theme::bold());
     let lines = codecs.iter().map(|codec| {
         let ratio = codec.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
         let (blocks, input) = (codec.sent_blocks.to_string(), units::bytes(codec.input_bytes));
         let output = units::bytes(codec.output_bytes);
         Line::from(row(&plain(&codec.codec), [&blocks, &input, &output, &ratio, "", ""]))
     });
-    if codecs.is_empty() { Vec::new() } else { std::iter::once(head).chain(lines).collect() }
+    under(row("codec", ["blocks", "input", "output", "ratio", "", ""]), lines)
 }
 
 fn row(name: &str, cells: [&str; 6]) -> String {
