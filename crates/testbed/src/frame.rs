@@ -2,8 +2,10 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
+
+use strait_node::poll::{self, PollFd};
 
 use crate::interface::index;
 use crate::namespace::check;
@@ -176,19 +178,6 @@ impl FrameSocket {
 
 /// Waits until a frame arrives on either socket, or for `time`.
 pub(crate) fn wait(sockets: &[FrameSocket; 2], time: Duration) -> io::Result<()> {
-    let mut polled = [0, 1].map(|which: usize| libc::pollfd {
-        fd: sockets[which].0.as_raw_fd(),
-        events: libc::POLLIN,
-        revents: 0,
-    });
-    let time = libc::timespec {
-        tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: i64::from(time.subsec_nanos()),
-    };
-    // SAFETY: two entries are passed and `polled` has two; both arguments outlive the call.
-    let result = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, &raw const time, std::ptr::null()) };
-    match check(result) {
-        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-        result => result,
-    }
+    let mut polled = sockets.each_ref().map(|socket| PollFd::readable(socket.0.as_fd()));
+    poll::wait(&mut polled, Some(time)).map(drop)
 }
