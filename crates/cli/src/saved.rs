@@ -36,14 +36,14 @@ struct SavedReport {
     /// Seconds since 1970 of the first hour and of now.
     from: u64,
     to: u64,
-    /// What a line is of: `peer`, `rule`, `service` or `day`.
+    /// What a line is of: `peer`, `rule`, `service`, `class` or `day`.
     by: &'static str,
     lines: Vec<SavedLine>,
     /// All lines together.
     total: SavedLine,
 }
 
-/// One peer, rule, service or day.
+/// One peer, rule, service, class or day.
 #[derive(Debug, Serialize)]
 struct SavedLine {
     name: String,
@@ -65,7 +65,7 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
     })?;
     let to = unix_time();
     if flags.link {
-        let report = LinksReport::new(interface, &series, to);
+        let report = LinksReport::new(interface, &series, flags.step.into(), to);
         return put(flags, &report, LinksReport::csv, |report| report.text(&TimeZone::system()));
     }
     let from = to.saturating_sub(flags.since.as_secs());
@@ -145,6 +145,7 @@ impl SavedReport {
             SavedBy::Peer => ("peer", [named(SavedKind::Peer), named(SavedKind::Control)].concat()),
             SavedBy::Rule => ("rule", named(SavedKind::Rule)),
             SavedBy::Service => ("service", by_wire_bytes(named(SavedKind::Service))),
+            SavedBy::Class => ("class", named(SavedKind::Class)),
             SavedBy::Day => {
                 let all: Vec<_> = of(SavedKind::Peer).chain(of(SavedKind::Control)).collect();
                 ("day", days(&all, (from, to), &TimeZone::system()))
@@ -166,7 +167,9 @@ impl SavedReport {
         let from = day_and_hour(self.from).unwrap_or_default();
         let what = match self.by {
             "rule" => "sent in compressed blocks, before and after compression",
-            "service" => "packets sent, and their part of what was sent on the wire with all headers",
+            "service" | "class" => {
+                "packets sent, and their part of what was sent on the wire with all headers"
+            }
             _ => "packets of both directions, and what they took on the wire with all headers",
         };
         format!("{}: {what}, since {from}\n\n{}", self.interface, table.render(2))
@@ -252,7 +255,7 @@ fn local(seconds: u64, zone: &TimeZone, form: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use strait_node::saved::SavedMinute;
+    use strait_node::saved::SavedSample;
 
     use super::*;
 
@@ -279,7 +282,7 @@ mod tests {
         ];
         for day in 0..3 {
             for (series, sent) in all.iter_mut().zip([1_000_000, 1_000, 500_000]) {
-                let minute = SavedMinute { amounts: amounts(sent, 400_000), ..SavedMinute::default() };
+                let minute = SavedSample { amounts: amounts(sent, 400_000), ..SavedSample::default() };
                 series.add(noon + day * 86_400, &minute);
             }
         }
@@ -314,7 +317,7 @@ mod tests {
     fn days_are_those_of_the_time_zone() {
         let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
         let evening = 20_000 * 86_400 + 22 * HOUR;
-        series.add(evening, &SavedMinute { amounts: amounts(9, 9), ..SavedMinute::default() });
+        series.add(evening, &SavedSample { amounts: amounts(9, 9), ..SavedSample::default() });
         let day = |hours| {
             let zone = TimeZone::fixed(jiff::tz::offset(hours));
             days(&[&series], (evening, evening), &zone)[0].0.clone()

@@ -388,7 +388,7 @@ impl TxStages {
         {
             let (packets, bytes) = (packet.count() as u64, packet.total_len());
             let wire = tx.link.sealed.outer - before;
-            self.transmitter.departure.note_service(&waiting.flow, packets, bytes, wire);
+            self.transmitter.departure.note_service(&waiting, packets, bytes, wire);
             return Ok(());
         }
         if tx.link.association.asks(tx.now) {

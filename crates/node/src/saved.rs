@@ -1,5 +1,5 @@
-//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer, rule and service, by minute for a day and by
-//! hour for 400 days, in a file of fixed size for each of them.
+//! What a tunnel saved, kept across restarts: bytes before and on the wire for each peer, rule, service and class, by second for 15
+//! minutes, by minute for a day and by hour for 400 days, in a file of fixed size for each of them.
 //!
 //! Time is an argument, in seconds since 1970. [`SavedSeries`] adds up; [`SavedFile`] is the file, which the daemon writes once a minute
 //! and `strait saved` reads, also while no daemon runs.
@@ -17,25 +17,29 @@ use serde::Serialize;
 use block::{BLOCK, Block};
 pub use figures::{SavedDay, SavedFigures, by_date};
 pub use file::{SavedFile, SavedFileError, read};
-pub use quality::{SavedHour, SavedRange};
+pub use quality::{SavedPeriod, SavedRange, SavedStep};
 use short::Short;
 
 /// Seconds of a minute, an hour and a day.
 const MINUTE: u64 = 60;
 const HOUR: u64 = 3_600;
 const DAY: u64 = 86_400;
-/// Minutes in a block, and blocks of them: a day.
-const MINUTES: u64 = 10;
-const MINUTE_BLOCKS: u64 = 144;
+/// Samples in a block.
+const SAMPLES: u64 = 10;
+/// Samples of seconds: 15 minutes of them.
+const SECOND_RING: Ring = Ring { step: 1, first: 1, blocks: 90 };
+/// Samples of minutes: a day of them.
+const MINUTE_RING: Ring = Ring { step: MINUTE, first: 91, blocks: 144 };
 /// Hours in a block, and blocks of them: 400 days.
 const HOURS: u64 = 24;
 const DAY_BLOCKS: u64 = 400;
-/// Blocks of a series: its name, minutes, hours.
-const BLOCKS: usize = 1 + MINUTE_BLOCKS as usize + DAY_BLOCKS as usize;
+/// Where the blocks of hours begin, and blocks of a series: its name, seconds, minutes, hours.
+const DAYS_AT: u64 = 235;
+const BLOCKS: usize = (DAYS_AT + DAY_BLOCKS) as usize;
 /// Bytes of a series in the file.
 const SERIES_LEN: usize = BLOCKS * BLOCK;
-/// Bytes of a minute and of an hour in their blocks.
-const MINUTE_LEN: usize = 24;
+/// Bytes of a sample and of an hour in their blocks.
+const SAMPLE_LEN: usize = 24;
 const HOUR_LEN: usize = 8;
 /// Bytes of a name at most.
 const NAME_MAX: usize = 200;
@@ -56,6 +60,8 @@ pub enum SavedKind {
     Rule,
     /// A service: what was sent of it, before and on the wire, to all peers.
     Service,
+    /// A class of the queue: what was sent of it, likewise.
+    Class,
     /// What keeps the tunnel up and belongs to no packets: handshakes, probes, conditions. Wire bytes of both directions count as sent.
     Control,
 }
@@ -139,9 +145,9 @@ impl SavedAmounts {
     }
 }
 
-/// What a minute was like.
+/// What a second or a minute was like.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SavedMinute {
+pub struct SavedSample {
     /// Bytes.
     pub amounts: SavedAmounts,
     /// Packets sent and received.
@@ -158,34 +164,57 @@ pub struct SavedMinute {
     pub loss: u16,
 }
 
-/// The figures of one peer or rule.
+/// The figures of one peer, rule, service or class.
 #[derive(Clone, Debug)]
 pub struct SavedSeries {
     name: SavedName,
     blocks: Vec<Block>,
-    /// What rounding left: it counts later, so that sums are right.
-    rest: Rest,
+    /// What rounding left of seconds, minutes and hours: it counts later, so that sums are right.
+    rest: [Rest; 2],
+    hours_rest: [u64; 4],
 }
 
-/// What rounding left of minutes, of the counts in them, and of hours.
+/// What rounding left of samples.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rest {
-    minutes: [u64; 4],
+    amounts: [u64; 4],
     counts: [u64; 3],
-    hours: [u64; 4],
+}
+
+/// Blocks with ten samples each, the newest in place of the oldest.
+#[derive(Clone, Copy, Debug)]
+struct Ring {
+    /// Seconds of a sample.
+    step: u64,
+    /// The first of its blocks in the series, and how many there are.
+    first: u64,
+    blocks: u64,
+}
+
+impl Ring {
+    /// The block that has the time `at`, its number, and which of its samples is of that time.
+    const fn place(self, at: u64) -> (usize, u64, u64) {
+        let sample = at / self.step;
+        let number = sample / SAMPLES;
+        ((self.first + number % self.blocks) as usize, number, sample % SAMPLES)
+    }
 }
 
 impl SavedSeries {
     /// A series without figures. A name is cut to 200 bytes.
     #[must_use]
     pub fn new(kind: SavedKind, name: &str) -> SavedSeries {
-        let end = (0..=NAME_MAX.min(name.len())).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0);
-        let name = SavedName { kind, name: name.get(..end).unwrap_or_default().to_owned() };
+        let name = SavedName { kind, name: name.get(..kept_of(name)).unwrap_or_default().to_owned() };
         let mut blocks = vec![Block::default(); BLOCKS];
         if let Some(first) = blocks.first_mut() {
             first.put_name(&name);
         }
-        SavedSeries { name, blocks, rest: Rest::default() }
+        SavedSeries { name, blocks, rest: Default::default(), hours_rest: Default::default() }
+    }
+
+    /// Whether it is of this name.
+    fn is(&self, kind: SavedKind, name: &str) -> bool {
+        self.name.kind == kind && Some(self.name.name.as_str()) == name.get(..kept_of(name))
     }
 
     /// A series as the file has it; nothing where it has no name. Blocks that are damaged or missing have no figures.
@@ -194,7 +223,7 @@ impl SavedSeries {
         let mut blocks: Vec<Block> = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).collect();
         let name = blocks.first()?.name()?;
         blocks.resize(BLOCKS, Block::default());
-        Some(SavedSeries { name, blocks, rest: Rest::default() })
+        Some(SavedSeries { name, blocks, rest: Default::default(), hours_rest: Default::default() })
     }
 
     /// The series as it is in the file.
@@ -209,21 +238,22 @@ impl SavedSeries {
         &self.name
     }
 
-    /// Adds what came in the minute of `at`. What is there of a time that is not within what is kept, because it is older or
-    /// because the clock was wrong, makes room.
-    pub fn add(&mut self, at: u64, minute: &SavedMinute) {
-        let number = at / MINUTE;
-        if let Some(block) = self.blocks.get_mut(minute_block(number / MINUTES)) {
-            let room = block.slot::<MINUTE_LEN>(number / MINUTES, number % MINUTES);
-            if let Some(room) = room {
-                put_minute(room, minute, &mut self.rest);
+    /// Adds what came in the second of `at`, to its minute and its hour too. What is there of a time that is not within what is kept,
+    /// because it is older or because the clock was wrong, makes room.
+    pub fn add(&mut self, at: u64, sample: &SavedSample) {
+        for (ring, rest) in [SECOND_RING, MINUTE_RING].into_iter().zip(&mut self.rest) {
+            let (block, number, slot) = ring.place(at);
+            if let Some(block) = self.blocks.get_mut(block)
+                && let Some(room) = block.slot::<SAMPLE_LEN>(number, slot)
+            {
+                put_sample(room, sample, rest);
             }
         }
         let day = at / DAY;
         if let Some(block) = self.blocks.get_mut(day_block(day))
             && let Some(room) = block.slot::<HOUR_LEN>(day, at / HOUR % HOURS)
         {
-            put_amounts(room, minute.amounts, &mut self.rest.hours);
+            put_amounts(room, sample.amounts, &mut self.hours_rest);
         }
     }
 
@@ -236,13 +266,21 @@ impl SavedSeries {
         stored.map_or_else(SavedAmounts::default, |stored| amounts(stored))
     }
 
+    /// What came in the second of `at`; nothing where none of it is kept.
+    #[must_use]
+    pub fn second(&self, at: u64) -> Option<SavedSample> {
+        self.sample(SECOND_RING, at)
+    }
+
     /// What came in the minute of `at`; nothing where none of it is kept.
     #[must_use]
-    pub fn minute(&self, at: u64) -> Option<SavedMinute> {
-        let number = at / MINUTE;
-        let stored = self.blocks.get(minute_block(number / MINUTES))?;
-        let stored = stored.get::<MINUTE_LEN>(number / MINUTES, number % MINUTES)?;
-        minute_of(stored)
+    pub fn minute(&self, at: u64) -> Option<SavedSample> {
+        self.sample(MINUTE_RING, at)
+    }
+
+    fn sample(&self, ring: Ring, at: u64) -> Option<SavedSample> {
+        let (block, number, slot) = ring.place(at);
+        sample_of(self.blocks.get(block)?.get::<SAMPLE_LEN>(number, slot)?)
     }
 
     /// What came from the hour of `from` to that of `to`.
@@ -254,14 +292,14 @@ impl SavedSeries {
     }
 }
 
-/// Where in a series the block with these ten minutes is.
-const fn minute_block(number: u64) -> usize {
-    1 + (number % MINUTE_BLOCKS) as usize
+/// Where in a series the block of this day is.
+const fn day_block(day: u64) -> usize {
+    (DAYS_AT + day % DAY_BLOCKS) as usize
 }
 
-/// And that of this day.
-const fn day_block(day: u64) -> usize {
-    1 + (MINUTE_BLOCKS + day % DAY_BLOCKS) as usize
+/// How many bytes of a name are kept.
+fn kept_of(name: &str) -> usize {
+    (0..=NAME_MAX.min(name.len())).rev().find(|at| name.is_char_boundary(*at)).unwrap_or(0)
 }
 
 /// Adds to four numbers that are stored in short; `rest` has what rounding left of each.
@@ -287,11 +325,11 @@ fn amounts(stored: &[u8]) -> SavedAmounts {
     SavedAmounts::of(all)
 }
 
-/// A minute is four amounts, three counts, three measures, the loss, and 1 where there is anything.
-fn put_minute(room: &mut [u8; MINUTE_LEN], minute: &SavedMinute, rest: &mut Rest) {
-    let SavedMinute { amounts, packets: [sent, received], dropped, rate, queue_delay, round_trip, loss } =
-        *minute;
-    put_amounts(room, amounts, &mut rest.minutes);
+/// A sample is four amounts, three counts, three measures, the loss, and 1 where there is anything.
+fn put_sample(room: &mut [u8; SAMPLE_LEN], sample: &SavedSample, rest: &mut Rest) {
+    let SavedSample { amounts, packets: [sent, received], dropped, rate, queue_delay, round_trip, loss } =
+        *sample;
+    put_amounts(room, amounts, &mut rest.amounts);
     let (pairs, _) = room.as_chunks_mut::<2>();
     let counts = [sent, received, dropped];
     for ((room, added), rest) in pairs.iter_mut().skip(4).zip(counts).zip(&mut rest.counts) {
@@ -305,10 +343,10 @@ fn put_minute(room: &mut [u8; MINUTE_LEN], minute: &SavedMinute, rest: &mut Rest
     }
 }
 
-fn minute_of(stored: &[u8; MINUTE_LEN]) -> Option<SavedMinute> {
+fn sample_of(stored: &[u8; SAMPLE_LEN]) -> Option<SavedSample> {
     let pair = |at: usize| stored.as_chunks::<2>().0.get(at).copied().unwrap_or_default();
     let short = |at: usize| Short::from_bytes(pair(at)).get();
-    (u16::from_be_bytes(pair(11)) == 1).then(|| SavedMinute {
+    (u16::from_be_bytes(pair(11)) == 1).then(|| SavedSample {
         amounts: amounts(stored),
         packets: [short(4), short(5)],
         dropped: short(6),

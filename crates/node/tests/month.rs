@@ -9,7 +9,7 @@ use jiff::civil::date;
 use jiff::tz::TimeZone;
 use strait_ipsec::PeerCounters;
 use strait_keying::{Lifetime, Start};
-use strait_node::saved::{SavedAmounts, SavedFile, SavedKind, SavedMinute, SavedName};
+use strait_node::saved::{SavedAmounts, SavedFile, SavedKind, SavedName, SavedSample};
 use strait_scheduler::metering::{Admission, Cap, CapStep, Meter, MeterReading, MeteringTerms};
 use strait_sim::{Conversation, Filler, FlowShape, LinkSettings, NodeId, PairSettings, SimNetwork};
 use strait_wire::Tos;
@@ -103,13 +103,13 @@ fn month(terms: MeteringTerms) -> Month {
         let counted = amounts(&network.node(A).peer_counters(B));
         let came = counted.since(before);
         before = counted;
-        file.series(&peer).unwrap().add(unix, &SavedMinute { amounts: came, ..SavedMinute::default() });
+        file.series(&peer).unwrap().add(unix, &SavedSample { amounts: came, ..SavedSample::default() });
         let wire = network.node(A).counters().control_wire.get();
         let control_came = SavedAmounts { sent_wire_bytes: wire - before_control, ..SavedAmounts::default() };
         before_control = wire;
         file.series(&control)
             .unwrap()
-            .add(unix, &SavedMinute { amounts: control_came, ..SavedMinute::default() });
+            .add(unix, &SavedSample { amounts: control_came, ..SavedSample::default() });
         let reading = meter.look(now, &zone, |span| file.wire_bytes(None, span));
         network.admit(A, None, reading.admission);
         looks.push(Look { at, reading, bulk: [of_backup as u64, arrived] });

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum, ValueHint};
 use strait_node::config::{Price, duration};
+use strait_node::saved::SavedStep;
 
 /// Seconds that are kept: 400 days.
 const KEPT: Duration = Duration::from_secs(400 * 86_400);
@@ -21,9 +22,12 @@ pub(crate) struct Saved {
     /// What a line is of
     #[arg(long, value_name = "WHAT", default_value = "peer")]
     pub(crate) by: SavedBy,
-    /// Instead show what the link to each peer was like, by hour of the last day: rate, queue delay, round trips, loss
+    /// Instead show what the link to each peer was like: bytes on the wire, rate, queue delay, round trips, loss
     #[arg(long, conflicts_with_all = ["by", "since", "price", "chart"])]
     pub(crate) link: bool,
+    /// How long a line of --link is
+    #[arg(long, value_name = "STEP", requires = "link", default_value = "hour")]
+    pub(crate) step: LinkStep,
     /// Price of traffic on the wire, such as 8/GB, to say what was saved in money
     #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
@@ -47,8 +51,31 @@ pub(crate) enum SavedBy {
     Rule,
     /// A service, such as https: what was sent, and its part of what was sent on the wire.
     Service,
+    /// A class of the queue (interactive, normal, bulk): what was sent, and its part of what was sent on the wire.
+    Class,
     /// A day, in this machine's time zone: all peers.
     Day,
+}
+
+/// How long a line of what links were like is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LinkStep {
+    /// A second, of the last 15 minutes.
+    Second,
+    /// A minute, of the last day.
+    Minute,
+    /// An hour, of the last day.
+    Hour,
+}
+
+impl From<LinkStep> for SavedStep {
+    fn from(step: LinkStep) -> SavedStep {
+        match step {
+            LinkStep::Second => SavedStep::Second,
+            LinkStep::Minute => SavedStep::Minute,
+            LinkStep::Hour => SavedStep::Hour,
+        }
+    }
 }
 
 fn since(given: &str) -> Result<Duration, String> {

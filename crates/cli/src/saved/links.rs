@@ -1,11 +1,11 @@
-//! `saved --link`: what the links to peers were like, by hour of the last day.
+//! `saved --link`: what the links to peers were like, by second, minute or hour.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
-use strait_node::saved::{SavedHour, SavedKind, SavedRange, SavedSeries};
+use strait_node::saved::{SavedAmounts, SavedKind, SavedPeriod, SavedRange, SavedSeries, SavedStep};
 
 use crate::table::TextTable;
 use crate::units;
@@ -15,6 +15,8 @@ use crate::units;
 pub(super) struct LinksReport {
     /// The tunnel.
     interface: String,
+    /// How long a period is.
+    step_seconds: u64,
     peers: Vec<PeerLink>,
 }
 
@@ -22,29 +24,47 @@ pub(super) struct LinksReport {
 #[derive(Debug, Serialize)]
 struct PeerLink {
     name: String,
-    hours: Vec<SavedHour>,
+    periods: Vec<SavedPeriod>,
 }
 
 impl LinksReport {
-    pub(super) fn new(interface: String, series: &[SavedSeries], now: u64) -> LinksReport {
+    pub(super) fn new(interface: String, series: &[SavedSeries], step: SavedStep, now: u64) -> LinksReport {
         let peers = series.iter().filter(|series| series.name().kind == SavedKind::Peer);
-        let peers =
-            peers.map(|series| PeerLink { name: series.name().name.clone(), hours: series.hours(now) });
-        LinksReport { interface, peers: peers.filter(|peer| !peer.hours.is_empty()).collect() }
+        let peers = peers
+            .map(|series| PeerLink { name: series.name().name.clone(), periods: series.periods(step, now) });
+        let peers = peers.filter(|peer| !peer.periods.is_empty()).collect();
+        LinksReport { interface, step_seconds: step.seconds(), peers }
     }
 
     pub(super) fn text(&self, zone: &TimeZone) -> String {
+        let by_hour = self.step_seconds == SavedStep::Hour.seconds();
         if self.peers.is_empty() {
-            return format!("{}: nothing was sent or received in the last day\n", self.interface);
+            let last = if self.step_seconds == 1 { "15 minutes" } else { "day" };
+            return format!("{}: nothing was sent or received in the last {last}\n", self.interface);
         }
-        let mut out =
-            format!("{}: means of an hour's minutes, and the worst minute in brackets\n", self.interface);
-        for PeerLink { name, hours } in &self.peers {
-            let head =
-                ["hour", "rate found", "queue delay", "round trip", "loss", "sent", "received", "dropped"];
+        let mut out = match self.step_seconds {
+            1 => format!("{}: by second; the last minute comes when it is over\n", self.interface),
+            60 => format!("{}: by minute\n", self.interface),
+            _ => {
+                format!("{}: means of an hour's minutes, and the worst minute in brackets\n", self.interface)
+            }
+        };
+        for PeerLink { name, periods } in &self.peers {
+            let head = [
+                "from",
+                "sent",
+                "received",
+                "rate found",
+                "queue delay",
+                "round trip",
+                "loss",
+                "packets sent",
+                "received",
+                "dropped",
+            ];
             let mut table = TextTable::new(head);
-            for hour in hours {
-                table.row(cells(hour, zone));
+            for period in periods {
+                table.row(cells(period, zone, by_hour));
             }
             let _ = write!(out, "\n{name}\n{}", table.render(2));
         }
@@ -53,16 +73,23 @@ impl LinksReport {
 
     pub(super) fn csv(&self) -> String {
         let mut out =
-            "peer,at,rate_bits_per_second,queue_delay_seconds,queue_delay_seconds_most,round_trip_seconds,\
-            round_trip_seconds_most,loss,loss_most,sent_packets,received_packets,dropped_packets\n"
+            "peer,at,sent_bytes,sent_wire_bytes,received_bytes,received_wire_bytes,rate_bits_per_second,\
+            queue_delay_seconds,queue_delay_seconds_most,round_trip_seconds,round_trip_seconds_most,loss,loss_most,\
+            sent_packets,received_packets,dropped_packets\n"
                 .to_owned();
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        for PeerLink { name, hours } in &self.peers {
+        for PeerLink { name, periods } in &self.peers {
             let name = super::quoted(name);
-            for hour in hours {
-                let SavedHour { at, sent_packets, received_packets, dropped_packets, .. } = hour;
-                let _ = write!(out, "{name},{at},{}", number(hour.rate.map(|range| range.mean)));
-                for range in [hour.queue_delay, hour.round_trip, hour.loss] {
+            for period in periods {
+                let SavedPeriod { at, amounts, sent_packets, received_packets, dropped_packets, .. } = period;
+                let SavedAmounts { sent_bytes, sent_wire_bytes, received_bytes, received_wire_bytes } =
+                    amounts;
+                let _ = write!(
+                    out,
+                    "{name},{at},{sent_bytes},{sent_wire_bytes},{received_bytes},{received_wire_bytes},{}",
+                    number(period.rate.map(|range| range.mean))
+                );
+                for range in [period.queue_delay, period.round_trip, period.loss] {
                     let [mean, most] = [range.map(|range| range.mean), range.map(|range| range.most)];
                     let _ = write!(out, ",{},{}", number(mean), number(most));
                 }
@@ -73,31 +100,34 @@ impl LinksReport {
     }
 }
 
-fn cells(hour: &SavedHour, zone: &TimeZone) -> [String; 8] {
+/// The cells of a period: of an hour also the worst of its minutes.
+fn cells(period: &SavedPeriod, zone: &TimeZone, worst: bool) -> [String; 10] {
     let none = || "-".to_owned();
-    let millis = |range: Option<SavedRange>| {
-        range.map_or_else(none, |range| {
-            let [mean, most] =
-                [range.mean, range.most].map(|seconds| units::span(Duration::from_secs_f64(seconds)));
-            format!("{mean} ({most})")
-        })
-    };
-    let percent = |range: SavedRange| format!("{:.1} % ({:.1} %)", range.mean * 100.0, range.most * 100.0);
+    let range =
+        |range: Option<SavedRange>, said: fn(f64) -> String| {
+            range.map_or_else(none, |SavedRange { mean, most, .. }| {
+                if worst { format!("{} ({})", said(mean), said(most)) } else { said(mean) }
+            })
+        };
+    let span = |seconds| units::span(Duration::from_secs_f64(seconds));
+    let form = if worst { "%m-%d %H:%M" } else { "%H:%M:%S" };
     [
-        super::local(hour.at, zone, "%m-%d %H:%M").unwrap_or_default(),
-        hour.rate.map_or_else(none, |range| units::bits_per_second(range.mean)),
-        millis(hour.queue_delay),
-        millis(hour.round_trip),
-        hour.loss.map_or_else(none, percent),
-        hour.sent_packets.to_string(),
-        hour.received_packets.to_string(),
-        hour.dropped_packets.to_string(),
+        super::local(period.at, zone, form).unwrap_or_default(),
+        units::bytes(period.amounts.sent_wire_bytes),
+        units::bytes(period.amounts.received_wire_bytes),
+        period.rate.map_or_else(none, |range| units::bits_per_second(range.mean)),
+        range(period.queue_delay, span),
+        range(period.round_trip, span),
+        range(period.loss, |share| format!("{:.1} %", share * 100.0)),
+        period.sent_packets.to_string(),
+        period.received_packets.to_string(),
+        period.dropped_packets.to_string(),
     ]
 }
 
 #[cfg(test)]
 mod tests {
-    use strait_node::saved::{SavedAmounts, SavedMinute};
+    use strait_node::saved::SavedSample;
 
     use super::*;
 
@@ -110,17 +140,24 @@ mod tests {
             let rate = 1_536_000;
             series.add(
                 noon + at,
-                &SavedMinute {
+                &SavedSample {
                     amounts,
                     packets: [9, 4],
                     rate,
                     queue_delay,
                     loss: 655,
-                    ..SavedMinute::default()
+                    ..SavedSample::default()
                 },
             );
         }
-        let report = LinksReport::new("strait0".to_owned(), &[series], noon + 100);
+        let report =
+            |step| LinksReport::new("strait0".to_owned(), core::slice::from_ref(&series), step, noon + 100);
+        let by_second = report(SavedStep::Second).text(&TimeZone::UTC);
+        for words in ["12:00:00", "12:01:00", "10 ms ", "30 ms ", "by second"] {
+            assert!(by_second.contains(words), "{words} is not in\n{by_second}");
+        }
+        assert_eq!(report(SavedStep::Minute).csv().lines().count(), 3);
+        let report = report(SavedStep::Hour);
         let text = report.text(&TimeZone::UTC);
         for words in
             ["site-b", "10-04 12:00", "1.54 Mbit/s", "20 ms (30 ms)", " - ", "1.0 % (1.0 %)", "18", "8"]
@@ -129,11 +166,13 @@ mod tests {
         }
         let csv = report.csv();
         assert!(
-            csv.lines().nth(1).is_some_and(|line| line.starts_with("\"site-b\",1728043200,1536000,0.0")),
+            csv.lines()
+                .nth(1)
+                .is_some_and(|line| line.starts_with("\"site-b\",1728043200,1800,0,0,0,1536000,0.0")),
             "{csv}"
         );
-        assert_eq!(csv.lines().map(|line| line.matches(',').count()).collect::<Vec<_>>(), [11, 11]);
-        let none = LinksReport::new("strait0".to_owned(), &[], noon);
+        assert_eq!(csv.lines().map(|line| line.matches(',').count()).collect::<Vec<_>>(), [15, 15]);
+        let none = LinksReport::new("strait0".to_owned(), &[], SavedStep::Hour, noon);
         assert!(none.text(&TimeZone::UTC).contains("nothing was sent"));
     }
 }

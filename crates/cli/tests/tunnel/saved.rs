@@ -83,10 +83,17 @@ fn figures_outlast_restarts_and_a_kill_and_are_those_of_the_interface() {
     assert!(near(of_services[0], bytes), "{services:#}\n{first:#}");
     // What keeps the tunnel up is of no service.
     assert!(of_services[1].abs_diff(wire) * 20 <= wire, "{services:#}\n{first:#}");
-    let link = saved(&folder, &["--link"]);
-    let hours = link["peers"][0]["hours"].as_array().unwrap();
-    let packets: u64 = hours.iter().map(|hour| hour["sent_packets"].as_u64().unwrap()).sum();
-    assert!(near(packets, shown["packets"].as_u64().unwrap()), "{link:#}\n{shown:#}");
+    let classes = saved(&folder, &["--by", "class"]);
+    assert_eq!(classes["lines"][0]["name"], "normal", "{classes:#}");
+    assert_eq!(["sent_bytes", "sent_wire_bytes"].map(|what| total(&classes, what)), of_services);
+    for step in ["second", "minute", "hour"] {
+        let link = saved(&folder, &["--link", "--step", step]);
+        let periods = link["peers"][0]["periods"].as_array().unwrap();
+        let packets: u64 = periods.iter().map(|period| period["sent_packets"].as_u64().unwrap()).sum();
+        assert!(near(packets, shown["packets"].as_u64().unwrap()), "{link:#}\n{shown:#}");
+        // 8,000 packets, half a millisecond apart.
+        assert!(step != "second" || periods.len() >= 4, "{link:#}");
+    }
     let rules = saved(&folder, &["strait0", "--by", "rule"]);
     assert_eq!(rules["lines"][0]["name"], "0.0.0.0/0 to 0.0.0.0/0 (sensors)", "{rules:#}");
     assert_eq!(saved(&folder, &["--by", "day", "--since", "1h"])["by"], "day");

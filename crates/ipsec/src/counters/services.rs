@@ -1,8 +1,9 @@
-//! What was sent, by service.
+//! What was sent, by service and by class of the queue.
 
 use core::fmt;
 use std::sync::OnceLock;
 
+use strait_scheduler::Tin;
 use strait_wire::{Flow, Service};
 
 use super::Tally;
@@ -10,7 +11,7 @@ use super::Tally;
 /// Services that are counted apart, those that come first: more than a site usually needs.
 const SERVICES: usize = 24;
 
-/// Counters of one service.
+/// Counters of one service or class.
 #[derive(Debug, Default)]
 pub struct ServiceTally {
     /// Inner packets sent.
@@ -29,9 +30,11 @@ impl ServiceTally {
     }
 }
 
-/// Counters by service: of packets of the tunnel, of services that have no place of their own, and of streams (files, logins).
+/// Counters by service: of packets of the tunnel, of services that have no place of their own, and of streams (files, logins); and of all
+/// of them by class.
 #[derive(Debug, Default)]
 pub struct ServiceCounters {
+    classes: [ServiceTally; Tin::ALL.len()],
     places: [(OnceLock<Service>, ServiceTally); SERVICES],
     others: ServiceTally,
     streams: ServiceTally,
@@ -77,14 +80,29 @@ impl ServiceCounters {
         (0..Self::PLACES).filter_map(|place| self.get(place))
     }
 
-    /// Counts packets of a flow that left; one thread does.
-    pub(crate) fn note(&self, flow: &Flow, packets: u64, bytes: u64, wire: u64) {
-        self.tally(Service::of(flow)).add(packets, bytes, wire);
+    /// Counters of a class.
+    #[must_use]
+    pub const fn class(&self, tin: Tin) -> &ServiceTally {
+        let [interactive, normal, bulk] = &self.classes;
+        match tin {
+            Tin::Interactive => interactive,
+            Tin::Normal => normal,
+            Tin::Bulk => bulk,
+        }
+    }
+
+    /// Counts packets of a flow that left in a class; one thread does.
+    pub(crate) fn note(&self, flow: &Flow, tin: Tin, packets: u64, bytes: u64, wire: u64) {
+        for tally in [self.tally(Service::of(flow)), self.class(tin)] {
+            tally.add(packets, bytes, wire);
+        }
     }
 
     /// Counts datagrams of streams; the same thread does.
-    pub(crate) fn note_stream(&self, datagrams: u64, bytes: u64, wire: u64) {
-        self.streams.add(datagrams, bytes, wire);
+    pub(crate) fn note_stream(&self, tin: Tin, datagrams: u64, bytes: u64, wire: u64) {
+        for tally in [&self.streams, self.class(tin)] {
+            tally.add(datagrams, bytes, wire);
+        }
     }
 
     fn tally(&self, service: Service) -> &ServiceTally {
@@ -108,12 +126,12 @@ mod tests {
         let [src, dst] = ["10.0.0.1", "10.0.0.2"].map(|address| address.parse().unwrap());
         let flow = |port| Flow { src, dst, protocol: Protocol::UDP, src_port: 40_000, dst_port: port };
         // Two ports that systems hand out say nothing.
-        counters.note(&flow(50_000), 1, 0, 0);
+        counters.note(&flow(50_000), Tin::Normal, 1, 0, 0);
         for port in 1..=30 {
-            counters.note(&flow(port), 1, 100, 60);
-            counters.note(&flow(1), 2, 10, 6);
+            counters.note(&flow(port), Tin::Interactive, 1, 100, 60);
+            counters.note(&flow(1), Tin::Normal, 2, 10, 6);
         }
-        counters.note_stream(3, 3_000, 3_084);
+        counters.note_stream(Tin::Bulk, 3, 3_000, 3_084);
         assert_eq!(counters.all().count(), SERVICES + 2);
         let said = |place: usize| {
             let (class, tally) = counters.get(place).unwrap();
@@ -125,6 +143,8 @@ mod tests {
         assert_eq!(said(24), (ServiceClass::Others, 7, 600, 360));
         assert_eq!(said(25), (ServiceClass::Streams, 3, 3_000, 3_084));
         assert!(counters.get(26).is_none());
+        let by_class = Tin::ALL.map(|tin| counters.class(tin).packets.get());
+        assert_eq!(by_class, [30, 61, 3]);
         let none = ServiceCounters::default();
         assert!((0..SERVICES).all(|place| none.get(place).is_none()));
     }

@@ -7,8 +7,7 @@ use std::sync::Arc;
 
 use strait_clock::Time;
 use strait_scheduler::metering::Admission;
-use strait_scheduler::{Pacer, Rate};
-use strait_wire::Flow;
+use strait_scheduler::{Pacer, Rate, Tin};
 
 use super::backlog::ReadyNote;
 use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
@@ -17,6 +16,7 @@ use super::link::Link;
 use super::own_link::OwnLink;
 use super::plain::{Plain, Share};
 use super::train::{Heading, Train, TrainBuffer, Via};
+use super::waiting::Waiting;
 use crate::outer::outer_len;
 use crate::{Counters, PeerId, Reason};
 
@@ -140,9 +140,9 @@ impl Departure {
     }
 
     /// Sends datagrams of streams that wait for nothing, and pays for them.
-    pub(super) fn send_streams(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
+    pub(super) fn send_streams(&mut self, tx: &mut TxContext<'_, impl Outlet>, tin: Tin, train: Train<'_>) {
         let outer = tx.link.association.outer_len_by(train.via);
-        self.note_streams(tx.link, train.count(), train.bytes.len(), wire_bytes(train, outer));
+        self.note_streams(tx.link, tin, train.count(), train.bytes.len(), wire_bytes(train, outer));
         if let Some(up) = &mut self.up {
             up.charge(wire_bytes(train, outer + self.overhead), tx.now);
         }
@@ -243,11 +243,11 @@ impl Departure {
         self.counters.refuse(reason);
     }
 
-    /// Counts packets of a flow that were sealed, with their bytes and those that they took on the wire.
-    pub(super) fn note_service(&self, flow: &Flow, packets: u64, bytes: usize, wire: usize) {
+    /// Counts packets that were sealed, with their bytes and those that they took on the wire.
+    pub(super) fn note_service(&self, waiting: &Waiting, packets: u64, bytes: usize, wire: usize) {
         // What was not sealed after all is a drop.
         if wire > 0 {
-            self.counters.services.note(flow, packets, bytes as u64, wire as u64);
+            self.counters.services.note(&waiting.flow, waiting.tin(), packets, bytes as u64, wire as u64);
         }
     }
 
@@ -255,20 +255,21 @@ impl Departure {
     pub(super) fn note_services(&self, plain: &Plain, wire: usize) {
         let mut bytes: u64 = plain.shares().iter().map(|share| share.bytes as u64).sum();
         let mut left = wire as u64;
+        let tin = Tin::of_dscp(plain.tos().dscp());
         for Share { flow, packets, bytes: its } in plain.shares() {
             let its = *its as u64;
             let part = (left * its).checked_div(bytes).unwrap_or(0);
             if wire > 0 {
-                self.counters.services.note(flow, *packets, its, part);
+                self.counters.services.note(flow, tin, *packets, its, part);
             }
             (bytes, left) = (bytes - its, left - part);
         }
     }
 
     /// Counts datagrams of streams with their bytes and those on the wire.
-    pub(super) fn note_streams(&self, link: &Link, datagrams: usize, bytes: usize, wire: u64) {
+    pub(super) fn note_streams(&self, link: &Link, tin: Tin, datagrams: usize, bytes: usize, wire: u64) {
         link.spec.counters.stream.note_sent(bytes);
-        self.counters.services.note_stream(datagrams as u64, bytes as u64, wire);
+        self.counters.services.note_stream(tin, datagrams as u64, bytes as u64, wire);
     }
 
     /// Counts packets that were lost, which is progress too.

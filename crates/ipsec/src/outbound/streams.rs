@@ -64,20 +64,22 @@ impl Transmitter {
         tx.link.spec.counters.stream.note_left(len);
         tx.outlet.stream_left();
         let outer = len + tx.link.association.outer_len_by(Via::Udp);
+        let tin = queued.receipt().tin();
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, outer + tx.own.overhead);
         }
         if !fits {
             return Err(Lost { reason: Reason::TooBig, packets: 1 });
         }
-        self.departure.note_streams(tx.link, 1, len, outer as u64);
+        self.departure.note_streams(tx.link, tin, 1, len, outer as u64);
         Ok(())
     }
 
     /// Datagrams that need not wait, in one call.
     fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
-        let StreamTrain { to, segment, bytes, .. } = train;
-        self.departure.send_streams(tx, Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes });
+        let StreamTrain { to, tin, segment, bytes, .. } = train;
+        let datagrams = Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes };
+        self.departure.send_streams(tx, *tin, datagrams);
         tx.link.spec.counters.stream.note_left(bytes.len());
         tx.outlet.stream_left();
     }

@@ -46,9 +46,14 @@ impl Waiting {
         Waiting { offload: vnet::Header::PLAIN, segments: 1, next_segment: 0, first: len, left: len, ..self }
     }
 
+    /// The class in which it waits.
+    pub(super) const fn tin(&self) -> Tin {
+        Tin::of_dscp(self.group.dscp)
+    }
+
     /// What the queue is to know of it, or of a part of it that is `len` bytes long.
     pub(super) const fn newcomer(&self, len: usize, now: Time) -> Newcomer {
-        Newcomer { hash: self.hash, tin: Tin::of_dscp(self.group.dscp), len, at: now, may_wait: false }
+        Newcomer { hash: self.hash, tin: self.tin(), len, at: now, may_wait: false }
     }
 
     /// Packets of it that have not left.

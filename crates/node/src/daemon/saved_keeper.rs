@@ -1,5 +1,5 @@
-//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a minute, and adds up what
-//! the page shows. Where a link is metered it looks once a second, and reads the meters from the same figures.
+//! Keeps what the tunnel saves: a thread beside those that move packets, which looks at their counters once a second, reads the meters
+//! from the same figures, and once a minute writes them and adds up what the page shows.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,8 +7,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use strait_ipsec::{Counters, PeerCounters, RuleSet, ServiceCounters};
+use strait_ipsec::{Counters, PeerCounters, RuleSet, ServiceCounters, ServiceTally};
+use strait_scheduler::Tin;
 use tokio::sync::watch;
 
 use super::Daemon;
@@ -16,15 +18,12 @@ use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedMinute, SavedName};
+use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedName, SavedSample};
 
-/// Seconds between two looks: what a crash loses at most.
-const EVERY: u64 = 60;
+/// Seconds between two writes: what a crash loses at most.
+const WRITTEN_EVERY: u64 = 60;
 /// What the shares of lost datagrams are parts of.
 const WHOLE: f64 = 65_535.0;
-
-/// Seconds between two looks at meters: so much goes beyond a cap at most.
-const METERED_EVERY: u64 = 1;
 
 /// What is counted for a series.
 #[derive(Clone, Debug)]
@@ -34,6 +33,7 @@ enum Counted {
     Control(Arc<Counters>),
     /// The place of a service.
     Service(Arc<Counters>, usize),
+    Class(Arc<Counters>, Tin),
 }
 
 /// Counters, and what they said at the last look.
@@ -41,7 +41,7 @@ enum Counted {
 pub(super) struct SavedSource {
     name: SavedName,
     counted: Counted,
-    before: SavedMinute,
+    before: SavedSample,
     /// Bytes that the provider counts for each datagram beyond its IP packet, and datagrams sent and received at the last look.
     overhead: u64,
     datagrams: [u64; 2],
@@ -158,7 +158,7 @@ impl Daemon {
         let source = |kind, name: &str, counted| SavedSource {
             name: SavedName { kind, name: name.to_owned() },
             counted,
-            before: SavedMinute::default(),
+            before: SavedSample::default(),
             overhead,
             datagrams: [0; 2],
         };
@@ -173,7 +173,9 @@ impl Daemon {
         // A place has a name once a service takes it.
         let services = (0..ServiceCounters::PLACES)
             .map(|place| source(SavedKind::Service, "", Counted::Service(Arc::clone(&self.counters), place)));
-        let sources = peers.chain(rules).chain([control]).chain(services).collect();
+        let classes = Tin::ALL
+            .map(|tin| source(SavedKind::Class, tin.name(), Counted::Class(Arc::clone(&self.counters), tin)));
+        let sources = peers.chain(rules).chain([control]).chain(services).chain(classes).collect();
         self.saved.follow(Followed { sources, meters: self.meters() });
     }
 }
@@ -181,11 +183,9 @@ impl Daemon {
 impl SavedSeriesWriter {
     fn run(&mut self, changed: &mpsc::Receiver<Followed>) {
         loop {
-            let every = if self.meters.is_empty() { EVERY } else { METERED_EVERY };
-            let left = every - unix_time() % every;
-            match changed.recv_timeout(Duration::from_secs(left)) {
+            match changed.recv_timeout(until_next_second()) {
                 Ok(followed) => self.follow(followed),
-                Err(RecvTimeoutError::Timeout) => self.look(unix_time().saturating_sub(every.min(1))),
+                Err(RecvTimeoutError::Timeout) => self.look(unix_time().saturating_sub(1)),
                 Err(RecvTimeoutError::Disconnected) => {
                     self.add(unix_time());
                     return self.write();
@@ -211,12 +211,12 @@ impl SavedSeriesWriter {
         self.show(unix_time());
     }
 
-    /// Adds what came since the last look to the minute of `at`, reads the meters, and writes where a minute is over.
+    /// Adds what came since the last look to the second of `at`, reads the meters, and writes where a minute is over.
     fn look(&mut self, at: u64) {
         self.add(at);
         self.read_meters(at);
-        if at / EVERY != self.written || self.meters.is_empty() {
-            self.written = at / EVERY;
+        if at / WRITTEN_EVERY != self.written {
+            self.written = at / WRITTEN_EVERY;
             self.write();
             self.show(at);
         }
@@ -240,7 +240,7 @@ impl SavedSeriesWriter {
                 Some(series) => series.add(at, &came),
                 None if !self.full => {
                     self.full = true;
-                    tracing::warn!(peer = %name.name, "what is saved with more peers, rules and services than 256 is not kept");
+                    tracing::warn!(peer = %name.name, "what is saved with more peers, rules, services and classes than 256 is not kept");
                 }
                 None => {}
             }
@@ -265,7 +265,7 @@ impl SavedSeriesWriter {
             match name.kind {
                 SavedKind::Peer => drop(sums.peers.insert(name.name.clone(), before.amounts)),
                 SavedKind::Control => sums.control = before.amounts,
-                SavedKind::Rule | SavedKind::Service => {}
+                SavedKind::Rule | SavedKind::Service | SavedKind::Class => {}
             }
         }
         figures.send_replace(Some(Arc::new(sums)));
@@ -299,6 +299,7 @@ impl Counted {
             (Counted::Service(one, place), Counted::Service(other, there)) => {
                 Arc::ptr_eq(one, other) && place == there
             }
+            (Counted::Class(one, tin), Counted::Class(other, its)) => Arc::ptr_eq(one, other) && tin == its,
             _ => false,
         }
     }
@@ -308,7 +309,7 @@ impl Counted {
         match self {
             Counted::Peer(counters) => [counters.out_datagrams.get(), counters.in_datagrams.get()],
             Counted::Control(counters) => [counters.control_datagrams.get(), 0],
-            Counted::Rule(..) | Counted::Service(..) => [0; 2],
+            Counted::Rule(..) | Counted::Service(..) | Counted::Class(..) => [0; 2],
         }
     }
 
@@ -320,17 +321,16 @@ impl Counted {
     }
 
     /// What the counters say.
-    fn look(&self, clock: &Clock) -> SavedMinute {
+    fn look(&self, clock: &Clock) -> SavedSample {
         match self {
             Counted::Peer(counters) => of_peer(counters, clock),
             Counted::Control(counters) => of_sent(0, 0, counters.control_wire.get()),
             Counted::Service(counters, place) => {
-                counters.services.get(*place).map_or_else(SavedMinute::default, |(_, tally)| {
-                    of_sent(tally.packets.get(), tally.bytes.get(), tally.wire.get())
-                })
+                counters.services.get(*place).map_or_else(SavedSample::default, |(_, tally)| of_tally(tally))
             }
+            Counted::Class(counters, tin) => of_tally(counters.services.class(*tin)),
             Counted::Rule(rules, place) => {
-                rules.counters(*place).map_or_else(SavedMinute::default, |counters| {
+                rules.counters(*place).map_or_else(SavedSample::default, |counters| {
                     of_sent(counters.packets.get(), counters.before.get(), counters.after.get())
                 })
             }
@@ -338,18 +338,29 @@ impl Counted {
     }
 }
 
-/// What was sent of something that is only counted so.
-fn of_sent(packets: u64, sent_bytes: u64, sent_wire_bytes: u64) -> SavedMinute {
-    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
-    SavedMinute { amounts, packets: [packets, 0], ..SavedMinute::default() }
+/// How long the second that is now still lasts: so much goes beyond a cap at most.
+fn until_next_second() -> Duration {
+    let over = Timestamp::now().subsec_nanosecond().unsigned_abs();
+    Duration::from_secs(1).saturating_sub(Duration::from_nanos(over.into()))
 }
 
-fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedMinute {
+/// What was sent of a service or in a class.
+fn of_tally(tally: &ServiceTally) -> SavedSample {
+    of_sent(tally.packets.get(), tally.bytes.get(), tally.wire.get())
+}
+
+/// What was sent of something that is only counted so.
+fn of_sent(packets: u64, sent_bytes: u64, sent_wire_bytes: u64) -> SavedSample {
+    let amounts = SavedAmounts { sent_bytes, sent_wire_bytes, ..SavedAmounts::default() };
+    SavedSample { amounts, packets: [packets, 0], ..SavedSample::default() }
+}
+
+fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedSample {
     let micros = |span: Duration| u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
     let path = counters.path.get();
     let found = path.as_ref().and_then(|path| path.estimate.as_ref()?.rate);
     let loss = path.as_ref().map_or(0.0, |path| path.loss);
-    SavedMinute {
+    SavedSample {
         amounts: SavedAmounts {
             sent_bytes: counters.sent_bytes(),
             sent_wire_bytes: counters.out_wire.get(),
@@ -366,10 +377,10 @@ fn of_peer(counters: &PeerCounters, clock: &Clock) -> SavedMinute {
 }
 
 /// What came between two looks, with the measures of the later.
-fn since(before: &SavedMinute, now: &SavedMinute) -> SavedMinute {
+fn since(before: &SavedSample, now: &SavedSample) -> SavedSample {
     let [sent, received] = now.packets;
     let [sent_before, received_before] = before.packets;
-    SavedMinute {
+    SavedSample {
         amounts: now.amounts.since(before.amounts),
         packets: [sent.saturating_sub(sent_before), received.saturating_sub(received_before)],
         dropped: now.dropped.saturating_sub(before.dropped),

@@ -9,8 +9,13 @@ const SLOTS_AT: usize = 4;
 const SUM_AT: usize = BLOCK - 4;
 
 /// The numbers of the blocks with names.
-const KINDS: [(u64, SavedKind); 4] =
-    [(1, SavedKind::Peer), (2, SavedKind::Rule), (3, SavedKind::Control), (4, SavedKind::Service)];
+const KINDS: [(u64, SavedKind); 5] = [
+    (1, SavedKind::Peer),
+    (2, SavedKind::Rule),
+    (3, SavedKind::Control),
+    (4, SavedKind::Service),
+    (5, SavedKind::Class),
+];
 
 /// A block, and whether it is to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,12 @@ use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
-use super::{DAY, HOUR, MINUTE, MINUTES, SavedAmounts, SavedSeries};
+use super::{DAY, HOUR, MINUTE, SavedAmounts, SavedSeries};
 
 /// Days that are kept, today included: none of a month is missing.
 const DAYS: u64 = 31;
-/// Parts of ten minutes that a day has.
+/// Minutes of a part, and parts that a day has.
+const MINUTES: u64 = 10;
 const PARTS: u64 = DAY / (MINUTES * MINUTE);
 
 /// Sums of all peers and of what keeps the tunnel up.
@@ -105,7 +106,7 @@ fn ten_minutes(all: &[&SavedSeries], number: u64) -> SavedAmounts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::saved::{SavedKind, SavedMinute};
+    use crate::saved::{SavedKind, SavedSample};
 
     /// 2026-11-27 19:21:40 UTC.
     const NOW: u64 = 1_795_807_300;
@@ -115,7 +116,7 @@ mod tests {
         for (at, sent_bytes) in came {
             let amounts =
                 SavedAmounts { sent_bytes: *sent_bytes, sent_wire_bytes: 100, ..SavedAmounts::default() };
-            series.add(*at, &SavedMinute { amounts, ..SavedMinute::default() });
+            series.add(*at, &SavedSample { amounts, ..SavedSample::default() });
         }
         series
     }

@@ -1,14 +1,15 @@
 //! The file of a tunnel's figures.
 //!
 //! ```text
-//! head, 4,096 bytes:   "strait saved 1" and zeros
-//! for each series:     545 blocks of 256 bytes, 139,520 bytes:
-//!   a name             number 4 (1 a peer, 2 a rule, 3 control, 4 a service, and 1) | length 1 | name
+//! head, 4,096 bytes:   "strait saved 2" and zeros
+//! for each series:     635 blocks of 256 bytes, 162,560 bytes:
+//!   a name             number 4 (1 a peer, 2 a rule, 3 control, 4 a service, 5 a class, and 1) | length 1 | name
+//!   90 of seconds      number 4 (ten seconds since 1970, and 1) | 10 slots of 24
 //!   144 of minutes     number 4 (ten minutes since 1970, and 1) | 10 slots of 24
 //!   400 of hours       number 4 (days since 1970, and 1) | 24 slots of 8
 //! ```
 //!
-//! Each block ends with the CRC-32 of what is before it. It is in the place of its number modulo 144 or 400, so it takes the place of
+//! Each block ends with the CRC-32 of what is before it. It is in the place of its number modulo 90, 144 or 400, so it takes the place of
 //! what is older. Numbers are in network order.
 
 use std::fs::{File, TryLockError};
@@ -23,10 +24,10 @@ use super::block::BLOCK;
 use super::{SERIES_LEN, SavedKind, SavedName, SavedSeries};
 use crate::private_file::{self, PrivateFileError};
 
-const MAGIC: [u8; 16] = *b"strait saved 1\0\0";
+const MAGIC: [u8; 16] = *b"strait saved 2\0\0";
 /// Bytes of the head: a page.
 const HEAD: usize = 4_096;
-/// Series at most: 36 MB.
+/// Series at most: 42 MB.
 const SERIES_MAX: usize = 256;
 /// Series of services among them: further services share one series, so that peers and rules find room however many there are.
 const SERVICES_MAX: usize = 48;
@@ -81,21 +82,20 @@ impl SavedFile {
     /// The series of this name, which is begun if there is none; nothing where there are too many. Services beyond 48 have the one of
     /// [`ServiceClass::Others`].
     pub fn series(&mut self, SavedName { kind, name }: &SavedName) -> Option<&mut SavedSeries> {
-        let mut wanted = SavedSeries::new(*kind, name);
-        let place = |wanted: &SavedSeries| self.series.iter().position(|it| it.name() == wanted.name());
-        let mut known = place(&wanted);
-        if known.is_none() && *kind == SavedKind::Service && self.services() >= SERVICES_MAX {
-            let shared = [ServiceClass::Others, ServiceClass::Streams].map(|class| class.to_string());
-            if !shared.contains(name) {
-                wanted = SavedSeries::new(*kind, &shared[0]);
-                known = place(&wanted);
-            }
+        let place = |all: &[SavedSeries], name: &str| all.iter().position(|it| it.is(*kind, name));
+        let mut name = name.as_str();
+        let shared = [ServiceClass::Others, ServiceClass::Streams].map(|class| class.to_string());
+        let mut known = place(&self.series, name);
+        let has_none = known.is_none() && *kind == SavedKind::Service && !shared.iter().any(|it| it == name);
+        if has_none && self.services() >= SERVICES_MAX {
+            name = &shared[0];
+            known = place(&self.series, name);
         }
         if known.is_none() {
             if self.series.len() >= SERIES_MAX {
                 return None;
             }
-            self.series.push(wanted);
+            self.series.push(SavedSeries::new(*kind, name));
         }
         let at = known.unwrap_or(self.series.len() - 1);
         self.series.get_mut(at)

@@ -1,14 +1,51 @@
-//! What the link to a peer was like, from the minutes of the last day.
+//! What the link to a peer was like, by second, minute or hour.
 
 use serde::Serialize;
 
-use super::{DAY, HOUR, MINUTE, SavedMinute, SavedSeries};
+use super::{DAY, HOUR, MINUTE, SavedAmounts, SavedSample, SavedSeries};
 
-/// What the link to a peer was like in an hour of the last day.
+/// How long the seconds are kept.
+const SECONDS_KEPT: u64 = 15 * MINUTE;
+
+/// How long a period is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SavedStep {
+    /// A second, of the last 15 minutes.
+    Second,
+    /// A minute, of the last day.
+    Minute,
+    /// An hour, of the last day.
+    Hour,
+}
+
+impl SavedStep {
+    /// In seconds.
+    #[must_use]
+    pub const fn seconds(self) -> u64 {
+        match self {
+            SavedStep::Second => 1,
+            SavedStep::Minute => MINUTE,
+            SavedStep::Hour => HOUR,
+        }
+    }
+
+    /// How long such periods are kept, in seconds.
+    const fn kept(self) -> u64 {
+        match self {
+            SavedStep::Second => SECONDS_KEPT,
+            SavedStep::Minute | SavedStep::Hour => DAY,
+        }
+    }
+}
+
+/// What the link to a peer was like in a second, a minute or an hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct SavedHour {
+pub struct SavedPeriod {
     /// Seconds since 1970 at which it begins.
     pub at: u64,
+    /// Bytes before and on the wire.
+    #[serde(flatten)]
+    pub amounts: SavedAmounts,
     /// Packets sent.
     pub sent_packets: u64,
     /// Packets received.
@@ -17,7 +54,7 @@ pub struct SavedHour {
     pub dropped_packets: u64,
     /// Rate of the link in bit/s of wire bytes, as it was found; none where it was not.
     pub rate: Option<SavedRange>,
-    /// Mean queue delay of a minute, in seconds; none where no packet waited.
+    /// Queue delay, in seconds; none where no packet waited.
     pub queue_delay: Option<SavedRange>,
     /// Round-trip time in seconds; none where there was none.
     pub round_trip: Option<SavedRange>,
@@ -25,7 +62,7 @@ pub struct SavedHour {
     pub loss: Option<SavedRange>,
 }
 
-/// A measure over the minutes in which it was taken.
+/// A measure over the minutes of an hour in which it was taken; one of a second or a minute was taken once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SavedRange {
     /// The least.
@@ -49,33 +86,40 @@ impl SavedRange {
 }
 
 impl SavedSeries {
-    /// The hours of the day before `to` in which the peer sent or was sent anything, the first one first.
+    /// The periods up to `to` in which the peer sent or was sent anything, as far as they are kept, the first one first.
     #[must_use]
-    pub fn hours(&self, to: u64) -> Vec<SavedHour> {
-        let first = to.saturating_sub(DAY - HOUR) / HOUR;
-        (first..=to / HOUR).filter_map(|hour| self.quality(hour * HOUR)).collect()
+    pub fn periods(&self, step: SavedStep, to: u64) -> Vec<SavedPeriod> {
+        let long = step.seconds();
+        let first = to.saturating_sub(step.kept() - long) / long;
+        (first..=to / long).filter_map(|number| self.period(step, number * long)).collect()
     }
 
-    fn quality(&self, at: u64) -> Option<SavedHour> {
-        let minutes: Vec<SavedMinute> =
-            (0..HOUR / MINUTE).filter_map(|minute| self.minute(at + minute * MINUTE)).collect();
-        if minutes.is_empty() {
+    fn period(&self, step: SavedStep, at: u64) -> Option<SavedPeriod> {
+        let samples: Vec<SavedSample> = match step {
+            SavedStep::Second => self.second(at).into_iter().collect(),
+            SavedStep::Minute => self.minute(at).into_iter().collect(),
+            SavedStep::Hour => {
+                (0..HOUR / MINUTE).filter_map(|minute| self.minute(at + minute * MINUTE)).collect()
+            }
+        };
+        if samples.is_empty() {
             return None;
         }
-        let sum = |of: fn(&SavedMinute) -> u64| minutes.iter().map(of).fold(0, u64::saturating_add);
+        let sum = |of: fn(&SavedSample) -> u64| samples.iter().map(of).fold(0, u64::saturating_add);
         // 0 stands for what is not known.
-        let range = |of: fn(&SavedMinute) -> u64, unit: f64| {
-            SavedRange::of(minutes.iter().map(of).filter(|value| *value > 0).map(|value| value as f64 * unit))
+        let range = |of: fn(&SavedSample) -> u64, unit: f64| {
+            SavedRange::of(samples.iter().map(of).filter(|value| *value > 0).map(|value| value as f64 * unit))
         };
-        Some(SavedHour {
+        Some(SavedPeriod {
             at,
-            sent_packets: sum(|minute| minute.packets[0]),
-            received_packets: sum(|minute| minute.packets[1]),
-            dropped_packets: sum(|minute| minute.dropped),
-            rate: range(|minute| minute.rate, 1.0),
-            queue_delay: range(|minute| minute.queue_delay, 1e-6),
-            round_trip: range(|minute| minute.round_trip, 1e-6),
-            loss: SavedRange::of(minutes.iter().map(|minute| f64::from(minute.loss) / f64::from(u16::MAX))),
+            amounts: samples.iter().fold(SavedAmounts::default(), |sum, it| sum.plus(it.amounts)),
+            sent_packets: sum(|sample| sample.packets[0]),
+            received_packets: sum(|sample| sample.packets[1]),
+            dropped_packets: sum(|sample| sample.dropped),
+            rate: range(|sample| sample.rate, 1.0),
+            queue_delay: range(|sample| sample.queue_delay, 1e-6),
+            round_trip: range(|sample| sample.round_trip, 1e-6),
+            loss: SavedRange::of(samples.iter().map(|sample| f64::from(sample.loss) / f64::from(u16::MAX))),
         })
     }
 }
@@ -83,24 +127,24 @@ impl SavedSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::saved::{SavedAmounts, SavedKind};
+    use crate::saved::SavedKind;
 
     #[test]
     fn hours_have_the_least_the_mean_and_the_most_of_their_minutes() {
         let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
         let noon = 20_000 * DAY + 12 * HOUR;
-        let minute = |round_trip, dropped| SavedMinute {
+        let minute = |round_trip, dropped| SavedSample {
             amounts: SavedAmounts { sent_bytes: 1, ..SavedAmounts::default() },
             packets: [10, 20],
             rate: 2_000,
             round_trip,
             dropped,
-            ..SavedMinute::default()
+            ..SavedSample::default()
         };
         for (at, round_trip, dropped) in [(0, 1_000, 1), (60, 2_000, 0), (120, 0, 2), (3_600, 500, 0)] {
             series.add(noon + at, &minute(round_trip, dropped));
         }
-        let hours = series.hours(noon + HOUR + 600);
+        let hours = series.periods(SavedStep::Hour, noon + HOUR + 600);
         let [first, second] = &hours[..] else { panic!("two hours: {hours:?}") };
         assert_eq!((first.at, second.at), (noon, noon + HOUR));
         assert_eq!((first.sent_packets, first.received_packets, first.dropped_packets), (30, 60, 3));
@@ -110,6 +154,31 @@ mod tests {
         assert_eq!(first.queue_delay, None);
         assert_eq!(first.rate.map(|rate| (rate.least, rate.most)), Some((2_000.0, 2_000.0)));
         assert!(first.loss.is_some_and(|loss| loss.most == 0.0));
-        assert!(series.hours(noon + DAY + 2 * HOUR).is_empty(), "older than a day");
+        assert!(series.periods(SavedStep::Hour, noon + DAY + 2 * HOUR).is_empty(), "older than a day");
+    }
+
+    #[test]
+    fn seconds_are_kept_for_15_minutes_and_minutes_for_a_day() {
+        let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
+        let noon = 20_000 * DAY + 12 * HOUR;
+        for second in 0..1_000 {
+            let amounts = SavedAmounts { sent_bytes: second, received_bytes: 7, ..SavedAmounts::default() };
+            let sample = SavedSample { amounts, packets: [2, 1], queue_delay: 40, ..SavedSample::default() };
+            // Nothing comes in one second of three.
+            if second % 3 != 0 {
+                series.add(noon + second, &sample);
+            }
+        }
+        let last = noon + 999;
+        let stored = SavedSeries::stored(&series.to_bytes()).unwrap();
+        let seconds = stored.periods(SavedStep::Second, last);
+        assert_eq!((seconds.len(), seconds[0].at), (600, noon + 100), "of 900 seconds two in three");
+        assert!(seconds.iter().all(|it| it.amounts.sent_bytes == it.at - noon && it.sent_packets == 2));
+        assert!(seconds[599].queue_delay.is_some_and(|range| (range.mean - 40e-6).abs() < 1e-9));
+        assert_eq!(stored.periods(SavedStep::Second, last + 400).len(), 333);
+        assert!(stored.periods(SavedStep::Second, last + SECONDS_KEPT).is_empty());
+        let minutes = stored.periods(SavedStep::Minute, last);
+        assert_eq!((minutes.len(), minutes[0].at, minutes[0].received_packets), (17, noon, 40));
+        assert_eq!(minutes[0].amounts.received_bytes, 280);
     }
 }

@@ -8,14 +8,14 @@ use super::*;
 /// Some noon.
 const NOON: u64 = 20_000 * DAY + 12 * HOUR;
 
-fn minute(sent: u64, wire: u64) -> SavedMinute {
+fn minute(sent: u64, wire: u64) -> SavedSample {
     let amounts = SavedAmounts { sent_bytes: sent, sent_wire_bytes: wire, ..SavedAmounts::default() };
-    SavedMinute {
+    SavedSample {
         amounts,
         packets: [sent / 1_000, 0],
         rate: 2_000_000,
         round_trip: 600_000,
-        ..SavedMinute::default()
+        ..SavedSample::default()
     }
 }
 
@@ -46,7 +46,7 @@ fn minutes_are_kept_for_a_day_and_hours_for_400() {
 fn counts_that_come_one_by_one_are_not_lost_by_rounding() {
     let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
     let amounts = SavedAmounts { sent_bytes: 1, ..SavedAmounts::default() };
-    let one = SavedMinute { amounts, packets: [1, 3], dropped: 1, ..SavedMinute::default() };
+    let one = SavedSample { amounts, packets: [1, 3], dropped: 1, ..SavedSample::default() };
     for _ in 0..100_000 {
         series.add(NOON, &one);
     }

@@ -15,7 +15,7 @@ use super::{Web, WebToken};
 use crate::local::{Answer, PendingRequest};
 use crate::metrics::tests::report;
 use crate::report::{DaemonReport, DecisionReport, DropReport, EstimateReport, StagesReport};
-use crate::saved::{SavedAmounts, SavedFigures, SavedKind, SavedMinute, SavedSeries};
+use crate::saved::{SavedAmounts, SavedFigures, SavedKind, SavedSample, SavedSeries};
 
 /// 2026-11-27 19:21:40 UTC.
 const NOW: u64 = 1_795_807_300;
@@ -68,7 +68,7 @@ fn figures() -> Arc<SavedFigures> {
     let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
     for (at, sent_bytes) in [(NOW - 86_400, 1 << 30), (NOW, 4_000_000)] {
         let amounts = SavedAmounts { sent_bytes, sent_wire_bytes: sent_bytes / 4, ..SavedAmounts::default() };
-        series.add(at, &SavedMinute { amounts, ..SavedMinute::default() });
+        series.add(at, &SavedSample { amounts, ..SavedSample::default() });
     }
     let mut figures = SavedFigures::of(&[series], NOW, &TimeZone::UTC).unwrap();
     figures.control.sent_wire_bytes = report().control.wire_bytes;

@@ -101,6 +101,12 @@ impl Receipt {
         self.predicted
     }
 
+    /// The class in which it waited.
+    #[must_use]
+    pub const fn tin(&self) -> Tin {
+        self.tin
+    }
+
     /// Takes `part` of `whole` out: that much of the packet goes on its own.
     fn split(&mut self, part: usize, whole: usize) -> Receipt {
         let predicted =

@@ -144,6 +144,16 @@ impl Tin {
         }
     }
 
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tin::Interactive => "interactive",
+            Tin::Normal => "normal",
+            Tin::Bulk => "bulk",
+        }
+    }
+
     pub(super) const fn index(self) -> usize {
         self as usize
     }

@@ -1,8 +1,9 @@
-//! What is counted of each service.
+//! What is counted of each service and class.
 
 use strait_ipsec::{Rule, ServiceClass};
+use strait_scheduler::Tin;
 use strait_sim::{Conversation, Filler, LinkSettings};
-use strait_wire::{Protocol, Service};
+use strait_wire::{Protocol, Service, Tos};
 
 use crate::stage::{self, A, B, Seed, joined, millis, seconds, v4};
 
@@ -25,6 +26,8 @@ fn services_have_all_packets_and_their_part_of_the_wire() {
         let large = if compressed { Filler::Text } else { Filler::Random };
         let fillers = [(443, large, 1_000), (502, Filler::Text, 60)];
         let mut talks = fillers.map(|(port, filler, _)| Conversation::new(v4(A, B, port), filler));
+        // Expedited forwarding (RFC 3246): interactive.
+        talks[1].set_tos(Tos(46 << 2));
         for _ in 0..1_000 {
             for (talk, (_, _, len)) in talks.iter_mut().zip(fillers) {
                 network.send(A, &talk.next_packet(len));
@@ -45,5 +48,10 @@ fn services_have_all_packets_and_their_part_of_the_wire() {
         let out = peer.out_wire.get();
         assert!(wire <= out && out - wire <= out / 20, "{wire} of {out} with {rate:?} {compressed}");
         assert!(compressed || large[2] > large[1], "random bytes only get headers");
+        let classes = Tin::ALL.map(|tin| {
+            let counted = all.services.class(tin);
+            [&counted.packets, &counted.bytes, &counted.wire].map(strait_ipsec::Tally::get)
+        });
+        assert_eq!(classes, [small, large, [0; 3]], "each service has a class of its own here");
     }
 }

@@ -30,12 +30,7 @@ impl Transmitter {
             Err(_) => Err(Lost { reason: Reason::MalformedPacket, packets: 1 }),
         };
         let (sealed, waiting) = (tx.link.sealed, &queued.note);
-        self.departure.note_service(
-            &waiting.flow,
-            waiting.packets(),
-            waiting.left,
-            sealed.outer - before.outer,
-        );
+        self.departure.note_service(waiting, waiting.packets(), waiting.left, sealed.outer - before.outer);
         let wire = sealed.wire - before.wire;
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, wire);
