@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use strait_clock::Time;
 use strait_compress::history::cache::CacheCapacity;
 use strait_crypto::Suite;
-use strait_ipsec::LeakPolicy;
+use strait_ipsec::{HistoryScope, LeakPolicy};
 use strait_scheduler::Rate;
 use strait_wire::ip::Packet;
 use strait_wire::tcp::Segment;
@@ -53,6 +53,8 @@ pub struct ReplayLink {
     pub round_trip: Duration,
     /// What the tunnel encrypts with.
     pub suite: Suite,
+    /// Which flows share history, in modes that have it.
+    pub history: HistoryScope,
     /// Hold time on an idle link, in modes that aggregate.
     pub wait: Duration,
     /// What the byte cache of each direction holds, in the mode that has one.
@@ -71,14 +73,15 @@ impl ReplayLink {
             one_way: false,
             round_trip,
             suite,
+            history: HistoryScope::Flow,
             wait: Duration::ZERO,
             cache: CACHE,
         }
     }
 
     fn spec(&self, way: TunnelVariant, policy: LeakPolicy) -> Spec {
-        let ReplayLink { rate, mtu, round_trip, suite, wait, cache, .. } = *self;
-        Spec { way, policy, suite, rate, round_trip, mtu, wait, cache }
+        let ReplayLink { rate, mtu, round_trip, suite, history, wait, cache, .. } = *self;
+        Spec { way, policy, suite, history, rate, round_trip, mtu, wait, cache }
     }
 }
 

@@ -14,7 +14,8 @@ use strait_compress::history::cache::CacheCapacity;
 use strait_compress::{Allowed, CodecSet};
 use strait_crypto::{KeyMaterial, MAX_KEY_MATERIAL, Suite};
 use strait_ipsec::{
-    Domain, DomainCache, DomainTag, IvMode, LeakPolicy, Payloads, PeerId, Policies, Rule, RuleSet, SaSpec,
+    Domain, DomainCache, DomainTag, HistoryScope, IvMode, LeakPolicy, Payloads, PeerId, Policies, Rule,
+    RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::ip::{Packet, V4_HEADER_LEN};
@@ -73,6 +74,8 @@ pub(crate) struct Spec {
     /// What is done so that lengths tell less, in modes that compress.
     pub(crate) policy: LeakPolicy,
     pub(crate) suite: Suite,
+    /// Which flows share history, in modes that have it.
+    pub(crate) history: HistoryScope,
     pub(crate) rate: Rate,
     pub(crate) round_trip: Duration,
     /// The longest packet.
@@ -207,7 +210,7 @@ fn anywhere() -> Policies {
 fn everything(spec: &Spec) -> RuleSet {
     let cache = (spec.way == TunnelVariant::Cache).then(|| spec.domain_cache());
     let rule = |net: IpNet| Rule {
-        history: Some(strait_ipsec::HistoryScope::Flow),
+        history: Some(spec.history),
         cache,
         from: net,
         to: net,

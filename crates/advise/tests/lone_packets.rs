@@ -11,6 +11,7 @@ use strait_advise::{
 };
 use strait_clock::{Random, Time};
 use strait_crypto::Suite;
+use strait_ipsec::HistoryScope;
 use strait_scheduler::Rate;
 use strait_sim::{FlowShape, TcpFields};
 use strait_wire::ip::Packet;
@@ -27,8 +28,9 @@ const CAPTURES: [(&str, &[&str], Option<u16>, u64); 6] = [
     ("SNMP", &["snmpwalk.pcap", "snmp.pcap"], None, 1_080),
 ];
 
-fn replay(suite: Suite) -> TunnelReplay {
-    let link = ReplayLink { mtu: 1_420, suite, ..ReplayLink::of(Rate::from_bits(1_500_000).unwrap()) };
+fn replay(suite: Suite, history: HistoryScope) -> TunnelReplay {
+    let link =
+        ReplayLink { mtu: 1_420, suite, history, ..ReplayLink::of(Rate::from_bits(1_500_000).unwrap()) };
     let mut replay = TunnelReplay::new(link, &MachineModel::assumed());
     replay.begin(None);
     replay
@@ -39,8 +41,12 @@ fn each(replay: &TunnelReplay, way: TunnelVariant) -> u64 {
     (replay.wire(way) + replay.returned(way)) * 1_000 / replay.bytes()
 }
 
-fn capture(files: &[&str], port: Option<u16>, suite: Suite) -> Option<TunnelReplay> {
-    let mut replay = replay(suite);
+fn capture(
+    files: &[&str],
+    port: Option<u16>,
+    (suite, history): (Suite, HistoryScope),
+) -> Option<TunnelReplay> {
+    let mut replay = replay(suite, history);
     for file in files {
         let path = strait_testdata::find_or_skip(&format!("captures/{file}"))?;
         replay.begin(None);
@@ -63,17 +69,22 @@ fn captures_at_recorded_times_take_no_more_than_was_measured() {
         "wire bytes a byte of packets, both directions, in thousandths, by mode; bytes of reports and receipts"
     );
     for (name, files, port, most) in CAPTURES {
-        for suite in [Suite::Aes128Gcm, Suite::Aes128Gcm12] {
-            let Some(replay) = capture(files, port, suite) else { return };
+        for settings in [
+            (Suite::Aes128Gcm, HistoryScope::Flow),
+            (Suite::Aes128Gcm12, HistoryScope::Flow),
+            (Suite::Aes128Gcm12, HistoryScope::Service),
+        ] {
+            let Some(replay) = capture(files, port, settings) else { return };
+            let (suite, history) = settings;
             let modes = TunnelVariant::ALL.map(|way| format!("{} {}", way.name(), each(&replay, way)));
             println!(
-                "{name:8} {:15} {}, back {} of {}",
+                "{name:8} {:15} {history:?} {}, back {} of {}",
                 suite.name(),
                 modes.join(", "),
                 replay.returned(TunnelVariant::History),
                 replay.bytes()
             );
-            if suite == Suite::Aes128Gcm {
+            if settings == (Suite::Aes128Gcm, HistoryScope::Flow) {
                 assert!(each(&replay, TunnelVariant::History) <= most, "{name}");
             }
         }
@@ -98,7 +109,7 @@ fn speech(ssrc: u32, number: u16, random: &mut Random) -> Vec<u8> {
 fn speech_takes_34_kbit_a_second_each_way() {
     let ends = [([10, 0, 0, 1], 16_384).into(), ([10, 9, 0, 1], 16_390).into()];
     for suite in [Suite::Aes128Gcm, Suite::Aes128Gcm12] {
-        let (mut replay, mut random) = (replay(suite), Random::new(1));
+        let (mut replay, mut random) = (replay(suite, HistoryScope::Flow), Random::new(1));
         for number in 0..3_000_u16 {
             let at = Time::from_millis(1_000 + 20 * u64::from(number));
             let forth = FlowShape::new(ends[0], ends[1]).udp(&speech(1, number, &mut random));
@@ -124,7 +135,7 @@ fn timestamps(value: u32, echo: u32) -> Vec<u8> {
 #[test]
 fn keystrokes_and_echoes_of_ssh_take_100_bytes_each() {
     for suite in [Suite::Aes128Gcm, Suite::Aes128Gcm12] {
-        let (mut replay, mut random) = (replay(suite), Random::new(1));
+        let (mut replay, mut random) = (replay(suite, HistoryScope::Flow), Random::new(1));
         let [forth, back] = [([10, 0, 0, 1], 50_000), ([10, 9, 0, 1], 22)].map(std::net::SocketAddr::from);
         let mut seq = [1_u32, 1];
         let mut packets = 0;

@@ -49,7 +49,7 @@ const ALL: &str = "aqm = \"off\"\nacks = \"all\"";
 const LIKE_DNP3: &str = "IEC 104 and C37.118 stand for DNP3, which is for the same use";
 
 /// Columns of the table.
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     NAMES[0],
     NAMES[1],
     "Strait / window = 1",
@@ -60,6 +60,7 @@ const COLUMNS: [&str; 10] = [
     "both ways, contexts",
     "both ways, history",
     "the same, 12-byte tag",
+    "and history of services",
 ];
 
 pub(crate) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
