@@ -10,6 +10,7 @@ mod file;
 mod quality;
 mod short;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -168,7 +169,8 @@ pub struct SavedSample {
 #[derive(Clone, Debug)]
 pub struct SavedSeries {
     name: SavedName,
-    blocks: Vec<Block>,
+    /// Those with anything in them, by their place.
+    blocks: BTreeMap<usize, Block>,
     /// What rounding left of seconds, minutes and hours: it counts later, so that sums are right.
     rest: [Rest; 2],
     hours_rest: [u64; 4],
@@ -205,10 +207,9 @@ impl SavedSeries {
     #[must_use]
     pub fn new(kind: SavedKind, name: &str) -> SavedSeries {
         let name = SavedName { kind, name: name.get(..kept_of(name)).unwrap_or_default().to_owned() };
-        let mut blocks = vec![Block::default(); BLOCKS];
-        if let Some(first) = blocks.first_mut() {
-            first.put_name(&name);
-        }
+        let mut first = Block::default();
+        first.put_name(&name);
+        let blocks = BTreeMap::from([(0, first)]);
         SavedSeries { name, blocks, rest: Default::default(), hours_rest: Default::default() }
     }
 
@@ -220,16 +221,23 @@ impl SavedSeries {
     /// A series as the file has it; nothing where it has no name. Blocks that are damaged or missing have no figures.
     #[must_use]
     pub fn stored(bytes: &[u8]) -> Option<SavedSeries> {
-        let mut blocks: Vec<Block> = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).collect();
-        let name = blocks.first()?.name()?;
-        blocks.resize(BLOCKS, Block::default());
+        let stored = bytes.chunks_exact(BLOCK).take(BLOCKS).map(Block::stored).enumerate();
+        let blocks: BTreeMap<usize, Block> =
+            stored.filter_map(|(place, block)| Some((place, block?))).collect();
+        let name = blocks.get(&0)?.name()?;
         Some(SavedSeries { name, blocks, rest: Default::default(), hours_rest: Default::default() })
     }
 
     /// The series as it is in the file.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.blocks.iter().flat_map(Block::to_bytes).collect()
+        let mut bytes = vec![0; SERIES_LEN];
+        for (room, place) in bytes.as_chunks_mut::<BLOCK>().0.iter_mut().zip(0..) {
+            if let Some(block) = self.blocks.get(&place) {
+                *room = block.to_bytes();
+            }
+        }
+        bytes
     }
 
     /// Whose it is.
@@ -243,16 +251,14 @@ impl SavedSeries {
     pub fn add(&mut self, at: u64, sample: &SavedSample) {
         for (ring, rest) in [SECOND_RING, MINUTE_RING].into_iter().zip(&mut self.rest) {
             let (block, number, slot) = ring.place(at);
-            if let Some(block) = self.blocks.get_mut(block)
-                && let Some(room) = block.slot::<SAMPLE_LEN>(number, slot)
-            {
+            let block = self.blocks.entry(block).or_default();
+            if let Some(room) = block.slot::<SAMPLE_LEN>(number, slot) {
                 put_sample(room, sample, rest);
             }
         }
         let day = at / DAY;
-        if let Some(block) = self.blocks.get_mut(day_block(day))
-            && let Some(room) = block.slot::<HOUR_LEN>(day, at / HOUR % HOURS)
-        {
+        let block = self.blocks.entry(day_block(day)).or_default();
+        if let Some(room) = block.slot::<HOUR_LEN>(day, at / HOUR % HOURS) {
             put_amounts(room, sample.amounts, &mut self.hours_rest);
         }
     }
@@ -261,7 +267,7 @@ impl SavedSeries {
     #[must_use]
     pub fn hour(&self, at: u64) -> SavedAmounts {
         let day = at / DAY;
-        let block = self.blocks.get(day_block(day));
+        let block = self.blocks.get(&day_block(day));
         let stored = block.and_then(|block| block.get::<HOUR_LEN>(day, at / HOUR % HOURS));
         stored.map_or_else(SavedAmounts::default, |stored| amounts(stored))
     }
@@ -280,7 +286,7 @@ impl SavedSeries {
 
     fn sample(&self, ring: Ring, at: u64) -> Option<SavedSample> {
         let (block, number, slot) = ring.place(at);
-        sample_of(self.blocks.get(block)?.get::<SAMPLE_LEN>(number, slot)?)
+        sample_of(self.blocks.get(&block)?.get::<SAMPLE_LEN>(number, slot)?)
     }
 
     /// What came from the hour of `from` to that of `to`.

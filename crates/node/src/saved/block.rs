@@ -32,10 +32,10 @@ impl Default for Block {
 }
 
 impl Block {
-    /// As it is in the file; without figures where it is damaged.
-    pub(super) fn stored(bytes: &[u8]) -> Block {
+    /// As it is in the file; nothing where it is damaged or was never written.
+    pub(super) fn stored(bytes: &[u8]) -> Option<Block> {
         let stored = bytes.first_chunk().map(|bytes| Block { bytes: *bytes, changed: false });
-        stored.filter(|block| block.bytes[SUM_AT..] == block.sum()).unwrap_or_default()
+        stored.filter(|block| block.number().is_some() && block.bytes[SUM_AT..] == block.sum())
     }
 
     /// Its bytes, with the checksum, if it changed since they were taken last.

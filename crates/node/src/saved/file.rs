@@ -134,7 +134,7 @@ impl SavedFile {
     pub fn write(&mut self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         for (place, series) in self.series.iter_mut().enumerate() {
-            for (number, block) in series.blocks.iter_mut().enumerate() {
+            for (number, block) in &mut series.blocks {
                 let at = (HEAD + place * SERIES_LEN + number * BLOCK) as u64;
                 let Some(bytes) = block.take_changed() else { continue };
                 if let Err(error) = file.write_all_at(bytes, at) {
