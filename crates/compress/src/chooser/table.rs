@@ -7,9 +7,9 @@ use strait_clock::Time;
 /// Entries a set: a flow can stand in any of them.
 const WAYS: usize = 4;
 
-/// A set-associative table of `K` to `V`, allocated once.
+/// A set-associative table of `K` to `V`. A set is allocated when something first comes into it: a node at rest has none.
 pub(super) struct ClassTable<K, V> {
-    entries: Box<[Option<TableEntry<K, V>>]>,
+    sets: Box<[Vec<TableEntry<K, V>>]>,
     seed: u64,
 }
 
@@ -23,13 +23,12 @@ impl<K: Hash + Eq, V> ClassTable<K, V> {
     /// A table of `capacity` entries, rounded up to whole sets; `seed` decides who shares a set.
     pub(super) fn new(capacity: usize, seed: u64) -> ClassTable<K, V> {
         let sets = capacity.div_ceil(WAYS).max(1);
-        let entries = (0..sets * WAYS).map(|_| None).collect();
-        ClassTable { entries, seed }
+        ClassTable { sets: (0..sets).map(|_| Vec::new()).collect(), seed }
     }
 
     /// The value of `key`.
     pub(super) fn get_mut(&mut self, key: &K, now: Time) -> Option<&mut V> {
-        let found = self.set(key).iter_mut().flatten().find(|entry| entry.key == *key)?;
+        let found = self.set(key).iter_mut().find(|entry| entry.key == *key)?;
         found.touched = now;
         Some(&mut found.value)
     }
@@ -37,28 +36,37 @@ impl<K: Hash + Eq, V> ClassTable<K, V> {
     /// The value of `key`, made by `begin` if it is not there.
     pub(super) fn get_or_insert_with(&mut self, key: K, now: Time, begin: impl FnOnce() -> V) -> &mut V {
         let set = self.set(&key);
-        let place = set.iter().position(|entry| entry.as_ref().is_some_and(|entry| entry.key == key));
-        let rested = |place: &usize| set[*place].as_ref().map(|entry| entry.touched);
-        // Else in place of nothing, or of what was touched longest ago.
-        let place = place.or_else(|| (0..WAYS).min_by_key(rested)).unwrap_or(0);
-        set[place].take_if(|entry| entry.key != key);
-        let entry = set[place].get_or_insert_with(|| TableEntry { key, value: begin(), touched: now });
-        entry.touched = now;
-        &mut entry.value
+        let known = set.iter().position(|entry| entry.key == key);
+        let place = known.unwrap_or_else(|| {
+            let entry = TableEntry { key, value: begin(), touched: now };
+            if set.len() < WAYS {
+                // All four ways at once.
+                if set.is_empty() {
+                    set.reserve_exact(WAYS);
+                }
+                set.push(entry);
+                return set.len() - 1;
+            }
+            // In place of what was touched longest ago.
+            let rested = (0..set.len()).min_by_key(|place| set[*place].touched).unwrap_or(0);
+            set[rested] = entry;
+            rested
+        });
+        set[place].touched = now;
+        &mut set[place].value
     }
 
     /// Everything here, with when it was last touched.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V, Time)> {
-        self.entries.iter().flatten().map(|entry| (&entry.key, &entry.value, entry.touched))
+        self.sets.iter().flatten().map(|entry| (&entry.key, &entry.value, entry.touched))
     }
 
-    fn set(&mut self, key: &K) -> &mut [Option<TableEntry<K, V>>] {
+    fn set(&mut self, key: &K) -> &mut Vec<TableEntry<K, V>> {
         let mut hasher = Folding(self.seed);
         key.hash(&mut hasher);
-        let sets = self.entries.len() / WAYS;
         // The remainder is below the number of sets, so it fits whatever a usize is.
-        let set = usize::try_from(hasher.finish() % sets as u64).unwrap_or(0);
-        &mut self.entries[set * WAYS..][..WAYS]
+        let set = usize::try_from(hasher.finish() % self.sets.len() as u64).unwrap_or(0);
+        &mut self.sets[set]
     }
 }
 
@@ -128,8 +136,8 @@ mod tests {
 
     #[test]
     fn capacity_is_rounded_up_to_whole_sets() {
-        for (asked, entries) in [(0, 4), (1, 4), (4, 4), (5, 8), (1_024, 1_024)] {
-            assert_eq!(ClassTable::<u32, ()>::new(asked, 0).entries.len(), entries);
+        for (asked, sets) in [(0, 1), (1, 1), (4, 1), (5, 2), (1_024, 256)] {
+            assert_eq!(ClassTable::<u32, ()>::new(asked, 0).sets.len(), sets);
         }
     }
 }
