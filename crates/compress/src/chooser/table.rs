@@ -7,9 +7,14 @@ use strait_clock::Time;
 /// Entries a set: a flow can stand in any of them.
 const WAYS: usize = 4;
 
-/// A set-associative table of `K` to `V`. A set is allocated when something first comes into it: a node at rest has none.
+/// No entry yet.
+const NOTHING: u16 = u16::MAX;
+
+/// A set-associative table of `K` to `V`. Its memory is taken at once, and touched only as entries come: a node at rest has none.
 pub(super) struct ClassTable<K, V> {
-    sets: Box<[Vec<TableEntry<K, V>>]>,
+    /// Where the entries of each set are.
+    sets: Box<[[u16; WAYS]]>,
+    entries: Vec<TableEntry<K, V>>,
     seed: u64,
 }
 
@@ -20,15 +25,18 @@ struct TableEntry<K, V> {
 }
 
 impl<K: Hash + Eq, V> ClassTable<K, V> {
-    /// A table of `capacity` entries, rounded up to whole sets; `seed` decides who shares a set.
+    /// A table of `capacity` entries, 65,000 at most, rounded up to whole sets; `seed` decides who shares a set.
     pub(super) fn new(capacity: usize, seed: u64) -> ClassTable<K, V> {
-        let sets = capacity.div_ceil(WAYS).max(1);
-        ClassTable { sets: (0..sets).map(|_| Vec::new()).collect(), seed }
+        let sets = capacity.div_ceil(WAYS).clamp(1, usize::from(NOTHING) / WAYS);
+        let entries = Vec::with_capacity(sets * WAYS);
+        ClassTable { sets: vec![[NOTHING; WAYS]; sets].into_boxed_slice(), entries, seed }
     }
 
     /// The value of `key`.
     pub(super) fn get_mut(&mut self, key: &K, now: Time) -> Option<&mut V> {
-        let found = self.set(key).iter_mut().find(|entry| entry.key == *key)?;
+        let set = self.set(key);
+        let known = self.find(set, key)?;
+        let found = self.entries.get_mut(known)?;
         found.touched = now;
         Some(&mut found.value)
     }
@@ -36,37 +44,47 @@ impl<K: Hash + Eq, V> ClassTable<K, V> {
     /// The value of `key`, made by `begin` if it is not there.
     pub(super) fn get_or_insert_with(&mut self, key: K, now: Time, begin: impl FnOnce() -> V) -> &mut V {
         let set = self.set(&key);
-        let known = set.iter().position(|entry| entry.key == key);
-        let place = known.unwrap_or_else(|| {
+        let place = self.find(set, &key).unwrap_or_else(|| {
             let entry = TableEntry { key, value: begin(), touched: now };
-            if set.len() < WAYS {
-                // All four ways at once.
-                if set.is_empty() {
-                    set.reserve_exact(WAYS);
-                }
-                set.push(entry);
-                return set.len() - 1;
-            }
-            // In place of what was touched longest ago.
-            let rested = (0..set.len()).min_by_key(|place| set[*place].touched).unwrap_or(0);
-            set[rested] = entry;
-            rested
+            self.put(set, entry)
         });
-        set[place].touched = now;
-        &mut set[place].value
+        let entry = &mut self.entries[place];
+        entry.touched = now;
+        &mut entry.value
+    }
+
+    /// Where the entry of `key` is, which can only be in this set.
+    fn find(&self, set: usize, key: &K) -> Option<usize> {
+        let places = self.sets[set].iter().map(|place| usize::from(*place));
+        places.into_iter().find(|place| self.entries.get(*place).is_some_and(|entry| entry.key == *key))
+    }
+
+    /// Puts an entry into a set: in place of nothing, or of what was touched longest ago. Says where it is.
+    fn put(&mut self, set: usize, entry: TableEntry<K, V>) -> usize {
+        let ways = &mut self.sets[set];
+        if let Some(way) = ways.iter_mut().find(|way| **way == NOTHING) {
+            let place = self.entries.len();
+            *way = u16::try_from(place).unwrap_or(NOTHING);
+            self.entries.push(entry);
+            return place;
+        }
+        let touched = |place: &usize| self.entries[*place].touched;
+        let rested = ways.iter().map(|place| usize::from(*place)).min_by_key(touched).unwrap_or(0);
+        self.entries[rested] = entry;
+        rested
     }
 
     /// Everything here, with when it was last touched.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &V, Time)> {
-        self.sets.iter().flatten().map(|entry| (&entry.key, &entry.value, entry.touched))
+        self.entries.iter().map(|entry| (&entry.key, &entry.value, entry.touched))
     }
 
-    fn set(&mut self, key: &K) -> &mut Vec<TableEntry<K, V>> {
+    /// The set of `key`.
+    fn set(&self, key: &K) -> usize {
         let mut hasher = Folding(self.seed);
         key.hash(&mut hasher);
         // The remainder is below the number of sets, so it fits whatever a usize is.
-        let set = usize::try_from(hasher.finish() % self.sets.len() as u64).unwrap_or(0);
-        &mut self.sets[set]
+        usize::try_from(hasher.finish() % self.sets.len() as u64).unwrap_or(0)
     }
 }
 
