@@ -1,10 +1,12 @@
 //! Directories of keys as processes, and what an authority signs for them.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Certificate, CertificateError, CertificateTerms};
@@ -20,9 +22,17 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of a log that are said when something fails.
 const SAID: usize = 4096;
 
-/// A port of loopback that is free now.
+/// Ports that were given out: a program that takes one a moment later must not find another test's there.
+static GIVEN: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
+
+/// A port of loopback that is free now, and that this process was not given before.
 pub(crate) fn free_port() -> io::Result<u16> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+    loop {
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        if GIVEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+            return Ok(port);
+        }
+    }
 }
 
 /// The end of a log.
@@ -106,10 +116,17 @@ impl DirectoryProcess {
         let failed = || Error::doing("start strait-directory");
         let log = self.log();
         let file = File::options().create(true).append(true).open(&log).map_err(failed())?;
+        let before = file.metadata().map_err(failed())?.len();
+        // Another program may have taken the port meanwhile.
+        let serves = || {
+            let all = fs::read(&log).unwrap_or_default();
+            let said = all.get(usize::try_from(before).unwrap_or(usize::MAX)..).unwrap_or_default();
+            String::from_utf8_lossy(said).contains("serving")
+        };
         let child = command_here(&self.program).arg(&self.file).stdin(Stdio::null()).stderr(file).spawn();
         let child = self.process.insert(child.map_err(failed())?);
         let begun = Instant::now();
-        while DirectoryConnection::open(&self.server, PATIENCE).is_err() {
+        while !serves() || DirectoryConnection::open(&self.server, PATIENCE).is_err() {
             interrupt::pause(Duration::from_millis(10))?;
             let ended = child.try_wait().map_err(failed())?;
             if ended.is_some() || begun.elapsed() > PATIENCE {
