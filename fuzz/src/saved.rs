@@ -1,10 +1,10 @@
 //! The file of what was saved: whatever is in a series, adding to it is counted, and what is written is the same when it is read again.
 
-use strait_node::saved::{SavedAmounts, SavedMinute, SavedSeries};
+use strait_node::saved::{SavedAmounts, SavedSample, SavedSeries};
 
 /// Bytes of a block before its checksum, and blocks of a series.
 const BLOCK: usize = 252;
-const BLOCKS: usize = 545;
+const BLOCKS: usize = 635;
 
 /// A time, a number of bytes, and then blocks, which get their checksums here.
 pub fn check(data: &[u8]) {
@@ -21,7 +21,7 @@ pub fn check(data: &[u8]) {
     let Some(mut series) = SavedSeries::stored(&stored) else { return };
     let before = series.hour(at);
     let amounts = SavedAmounts { sent_bytes: bytes, ..SavedAmounts::default() };
-    series.add(at, &SavedMinute { amounts, ..SavedMinute::default() });
+    series.add(at, &SavedSample { amounts, ..SavedSample::default() });
     let hour = series.hour(at);
     let sum = before.sent_bytes + bytes;
     // A later time than the file has numbers for counts nowhere.
@@ -32,5 +32,6 @@ pub fn check(data: &[u8]) {
     assert!(series.between(at, at).sent_bytes == hour.sent_bytes);
     let again = SavedSeries::stored(&series.to_bytes()).expect("what was written is read");
     assert_eq!(again.name(), series.name());
-    assert_eq!((again.hour(at), again.minute(at)), (hour, series.minute(at)));
+    let of = |series: &SavedSeries| (series.hour(at), series.minute(at), series.second(at));
+    assert_eq!(of(&again), of(&series));
 }

@@ -2,7 +2,7 @@
 
 use strait_keying::sessionless::{KEM_PUBLIC_LEN, KemPublic, KeyCard, MarkJournal, MarkTable};
 use strait_keying::{PrivateKey, PublicKey};
-use strait_node::saved::{SavedAmounts, SavedKind, SavedMinute, SavedSeries};
+use strait_node::saved::{SavedAmounts, SavedKind, SavedSample, SavedSeries};
 
 use super::Seed;
 
@@ -114,7 +114,7 @@ pub fn saved_seeds() -> Vec<Seed> {
     /// A noon, and the next day.
     const NOON: u64 = 1_790_000_000 / 86_400 * 86_400 + 43_200;
     let amounts = SavedAmounts { sent_bytes: 1_000_000, sent_wire_bytes: 300_000, ..SavedAmounts::default() };
-    let minute = SavedMinute { amounts, packets: [800, 3], rate: 2_000_000, ..SavedMinute::default() };
+    let minute = SavedSample { amounts, packets: [800, 3], rate: 2_000_000, ..SavedSample::default() };
     let mut series = SavedSeries::new(SavedKind::Peer, "site-b");
     series.add(NOON, &minute);
     series.add(NOON + 86_400, &minute);
