@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::directory::free_port;
 use crate::{Error, Namespace};
 
 /// The realm of the server and of most users.
@@ -79,7 +80,8 @@ impl Realms {
         let made = |what: &str| Error::doing(format!("make {what} for the KDCs"));
         fs::create_dir(folder.join("replay")).map_err(made("a folder"))?;
         let mut realms = Realms { folder: folder.to_owned(), host: host.cloned(), kdcs: Vec::new() };
-        let ports = [realms.free_port()?, realms.free_port()?];
+        let port = || realms.here("find a free port", free_port);
+        let ports = [port()?, port()?];
         fs::write(folder.join("krb5.conf"), client_configuration(ports)).map_err(made("a configuration"))?;
         for (realm, port) in [REALM, OTHER_REALM].into_iter().zip(ports) {
             realms.begin(realm, port)?;
@@ -215,13 +217,6 @@ impl Realms {
             status: status.to_owned(),
             said: said.to_owned(),
         }
-    }
-
-    /// A port that was free a moment ago.
-    fn free_port(&self) -> Result<u16, Error> {
-        self.here("find a free port", || {
-            TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| Ok(listener.local_addr()?.port()))
-        })
     }
 
     /// Does that in the network of the KDCs.
