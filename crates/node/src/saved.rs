@@ -30,12 +30,12 @@ const SAMPLES: u64 = 10;
 /// Samples of seconds: 15 minutes of them.
 const SECOND_RING: Ring = Ring { step: 1, first: 1, blocks: 90 };
 /// Samples of minutes: a day of them.
-const MINUTE_RING: Ring = Ring { step: MINUTE, first: 91, blocks: 144 };
+const MINUTE_RING: Ring = Ring { step: MINUTE, first: SECOND_RING.end(), blocks: 144 };
 /// Hours in a block, and blocks of them: 400 days.
 const HOURS: u64 = 24;
 const DAY_BLOCKS: u64 = 400;
 /// Where the blocks of hours begin, and blocks of a series: its name, seconds, minutes, hours.
-const DAYS_AT: u64 = 235;
+const DAYS_AT: u64 = MINUTE_RING.end();
 const BLOCKS: usize = (DAYS_AT + DAY_BLOCKS) as usize;
 /// Bytes of a series in the file.
 const SERIES_LEN: usize = BLOCKS * BLOCK;
@@ -194,6 +194,16 @@ struct Ring {
 }
 
 impl Ring {
+    /// The first block that is not one of these.
+    const fn end(self) -> u64 {
+        self.first + self.blocks
+    }
+
+    /// How long a sample is kept, in seconds.
+    const fn kept(self) -> u64 {
+        self.step * SAMPLES * self.blocks
+    }
+
     /// The block that has the time `at`, its number, and which of its samples is of that time.
     const fn place(self, at: u64) -> (usize, u64, u64) {
         let sample = at / self.step;

@@ -18,8 +18,7 @@ const WAIT: Duration = Duration::from_millis(20);
 
 /// Bytes of outer IP packets of both directions a byte of packets: each alone, aggregated, and aggregated with a hold time of 20 ms, as
 /// if all packets went one way; then with both directions as they were, aggregated, with headers and with payloads against earlier ones;
-/// and
-/// the last two with a tag of 12 bytes, the very last where flows of a service share history.
+/// and the last two with a tag of 12 bytes, the very last where flows of a service share history.
 pub(super) fn all(traffic: &CaptureMix, paths: &[PathBuf], rate: Rate) -> Result<[RunValues; 8], Error> {
     let link = ReplayLink { mtu: usize::try_from(MTU).unwrap_or(usize::MAX), ..ReplayLink::of(rate) };
     let one_way = ReplayLink { one_way: true, ..link.clone() };

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use strait_node::saved::{SavedAmounts, SavedKind, SavedPeriod, SavedRange, SavedSeries, SavedStep};
 
 use crate::table::TextTable;
@@ -16,7 +16,8 @@ pub(super) struct LinksReport {
     /// The tunnel.
     interface: String,
     /// How long a period is.
-    step_seconds: u64,
+    #[serde(rename = "step_seconds", serialize_with = "seconds")]
+    step: SavedStep,
     peers: Vec<PeerLink>,
 }
 
@@ -33,19 +34,20 @@ impl LinksReport {
         let peers = peers
             .map(|series| PeerLink { name: series.name().name.clone(), periods: series.periods(step, now) });
         let peers = peers.filter(|peer| !peer.periods.is_empty()).collect();
-        LinksReport { interface, step_seconds: step.seconds(), peers }
+        LinksReport { interface, step, peers }
     }
 
     pub(super) fn text(&self, zone: &TimeZone) -> String {
-        let by_hour = self.step_seconds == SavedStep::Hour.seconds();
         if self.peers.is_empty() {
-            let last = if self.step_seconds == 1 { "15 minutes" } else { "day" };
+            let last = if self.step == SavedStep::Second { "15 minutes" } else { "day" };
             return format!("{}: nothing was sent or received in the last {last}\n", self.interface);
         }
-        let mut out = match self.step_seconds {
-            1 => format!("{}: by second; the last minute comes when it is over\n", self.interface),
-            60 => format!("{}: by minute\n", self.interface),
-            _ => {
+        let mut out = match self.step {
+            SavedStep::Second => {
+                format!("{}: by second; the last minute comes when it is over\n", self.interface)
+            }
+            SavedStep::Minute => format!("{}: by minute\n", self.interface),
+            SavedStep::Hour => {
                 format!("{}: means of an hour's minutes, and the worst minute in brackets\n", self.interface)
             }
         };
@@ -64,7 +66,7 @@ impl LinksReport {
             ];
             let mut table = TextTable::new(head);
             for period in periods {
-                table.row(cells(period, zone, by_hour));
+                table.row(cells(period, zone, self.step == SavedStep::Hour));
             }
             let _ = write!(out, "\n{name}\n{}", table.render(2));
         }
@@ -98,6 +100,10 @@ impl LinksReport {
         }
         out
     }
+}
+
+fn seconds<S: Serializer>(step: &SavedStep, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_u64(step.seconds())
 }
 
 /// The cells of a period: of an hour also the worst of its minutes.

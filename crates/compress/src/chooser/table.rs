@@ -55,8 +55,8 @@ impl<K: Hash + Eq, V> ClassTable<K, V> {
 
     /// Where the entry of `key` is, which can only be in this set.
     fn find(&self, set: usize, key: &K) -> Option<usize> {
-        let places = self.sets[set].iter().map(|place| usize::from(*place));
-        places.into_iter().find(|place| self.entries.get(*place).is_some_and(|entry| entry.key == *key))
+        let mut places = self.sets[set].iter().map(|place| usize::from(*place));
+        places.find(|place| self.entries.get(*place).is_some_and(|entry| entry.key == *key))
     }
 
     /// Puts an entry into a set: in place of nothing, or of what was touched longest ago. Says where it is.

@@ -84,12 +84,14 @@ impl SavedFile {
     pub fn series(&mut self, SavedName { kind, name }: &SavedName) -> Option<&mut SavedSeries> {
         let place = |all: &[SavedSeries], name: &str| all.iter().position(|it| it.is(*kind, name));
         let mut name = name.as_str();
-        let shared = [ServiceClass::Others, ServiceClass::Streams].map(|class| class.to_string());
         let mut known = place(&self.series, name);
-        let has_none = known.is_none() && *kind == SavedKind::Service && !shared.iter().any(|it| it == name);
-        if has_none && self.services() >= SERVICES_MAX {
-            name = &shared[0];
-            known = place(&self.series, name);
+        let shared;
+        if known.is_none() && *kind == SavedKind::Service && self.services() >= SERVICES_MAX {
+            shared = [ServiceClass::Others, ServiceClass::Streams].map(|class| class.to_string());
+            if !shared.iter().any(|it| it == name) {
+                name = &shared[0];
+                known = place(&self.series, name);
+            }
         }
         if known.is_none() {
             if self.series.len() >= SERIES_MAX {

@@ -2,10 +2,7 @@
 
 use serde::Serialize;
 
-use super::{DAY, HOUR, MINUTE, SavedAmounts, SavedSample, SavedSeries};
-
-/// How long the seconds are kept.
-const SECONDS_KEPT: u64 = 15 * MINUTE;
+use super::{HOUR, MINUTE, MINUTE_RING, Ring, SECOND_RING, SavedAmounts, SavedSample, SavedSeries};
 
 /// How long a period is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,11 +26,11 @@ impl SavedStep {
         }
     }
 
-    /// How long such periods are kept, in seconds.
-    const fn kept(self) -> u64 {
+    /// Where the samples of such a period are.
+    const fn ring(self) -> Ring {
         match self {
-            SavedStep::Second => SECONDS_KEPT,
-            SavedStep::Minute | SavedStep::Hour => DAY,
+            SavedStep::Second => SECOND_RING,
+            SavedStep::Minute | SavedStep::Hour => MINUTE_RING,
         }
     }
 }
@@ -90,18 +87,14 @@ impl SavedSeries {
     #[must_use]
     pub fn periods(&self, step: SavedStep, to: u64) -> Vec<SavedPeriod> {
         let long = step.seconds();
-        let first = to.saturating_sub(step.kept() - long) / long;
+        let first = to.saturating_sub(step.ring().kept() - long) / long;
         (first..=to / long).filter_map(|number| self.period(step, number * long)).collect()
     }
 
     fn period(&self, step: SavedStep, at: u64) -> Option<SavedPeriod> {
-        let samples: Vec<SavedSample> = match step {
-            SavedStep::Second => self.second(at).into_iter().collect(),
-            SavedStep::Minute => self.minute(at).into_iter().collect(),
-            SavedStep::Hour => {
-                (0..HOUR / MINUTE).filter_map(|minute| self.minute(at + minute * MINUTE)).collect()
-            }
-        };
+        let ring = step.ring();
+        let times = (0..step.seconds() / ring.step).map(|sample| at + sample * ring.step);
+        let samples: Vec<SavedSample> = times.filter_map(|at| self.sample(ring, at)).collect();
         if samples.is_empty() {
             return None;
         }
@@ -127,7 +120,7 @@ impl SavedSeries {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::saved::SavedKind;
+    use crate::saved::{DAY, SavedKind};
 
     #[test]
     fn hours_have_the_least_the_mean_and_the_most_of_their_minutes() {
@@ -176,7 +169,7 @@ mod tests {
         assert!(seconds.iter().all(|it| it.amounts.sent_bytes == it.at - noon && it.sent_packets == 2));
         assert!(seconds[599].queue_delay.is_some_and(|range| (range.mean - 40e-6).abs() < 1e-9));
         assert_eq!(stored.periods(SavedStep::Second, last + 400).len(), 333);
-        assert!(stored.periods(SavedStep::Second, last + SECONDS_KEPT).is_empty());
+        assert!(stored.periods(SavedStep::Second, last + 15 * MINUTE).is_empty());
         let minutes = stored.periods(SavedStep::Minute, last);
         assert_eq!((minutes.len(), minutes[0].at, minutes[0].received_packets), (17, noon, 40));
         assert_eq!(minutes[0].amounts.received_bytes, 280);
