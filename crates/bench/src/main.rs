@@ -49,6 +49,7 @@ use strait_lab::measure::MachineInfo;
 use strait_testbed::{interrupt, sandbox};
 
 use error::Error;
+use peers::PeerWay;
 use report::{BenchReport, BenchSection, Failed, ReportOrigin};
 use stage::{BenchEffort, BenchSetup};
 
@@ -64,6 +65,10 @@ struct BenchFlags {
     /// Of a benchmark with several sections (paths, hostile, files, login, broker, sessionless, peers), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
+    /// Of the benchmark peers, beside Strait only this tunnel, by its name in the table, such as 'tinc, zlib'; may be given more
+    /// than once
+    #[arg(long, value_name = "NAME", requires = "only", value_parser = PeerWay::named)]
+    tunnel: Vec<PeerWay>,
     /// Of the benchmark files: the two releases between which the delta is measured [default: two that are generated]
     #[arg(long, value_names = ["OLD", "NEW"], num_args = 2, requires = "only")]
     releases: Vec<PathBuf>,
@@ -135,7 +140,7 @@ enum Benchmark {
     Sessionless,
     /// Packets in the clear of a full tunnel whose daemon, device, rules or routes fail
     Closed,
-    /// Strait beside wireguard-go, boringtun, OpenVPN, tinc and ssh -w, with compression where they have it
+    /// Strait beside wireguard-go, boringtun, OpenVPN, tinc, Linux IPsec and ssh -w, with compression where they have it
     Peers,
 }
 
@@ -285,6 +290,7 @@ fn setting(flags: &BenchFlags) -> BenchSetup {
         cache: folder.parent().unwrap_or(folder).join("wireguard-go"),
         effort: if flags.quick { BenchEffort::Quick } else { BenchEffort::Full },
         part: flags.part.clone(),
+        tunnels: flags.tunnel.clone(),
         releases: flags.releases.clone().try_into().ok(),
     }
 }

@@ -8,6 +8,7 @@ use strait_testbed::outside::{Sshd, SshdProgram};
 use strait_testbed::{DaemonProcess, Extra, LinkSpec, ProcessCost, TestTunnel, TwoHosts, Workdir, interrupt};
 
 use crate::error::Error;
+use crate::peers::PeerWay;
 use crate::report::BenchSection;
 use crate::wireguard::{WireGuard, WireguardSearch, find, inside};
 
@@ -24,6 +25,8 @@ pub(crate) struct BenchSetup {
     pub(crate) effort: BenchEffort,
     /// Which sections of a benchmark that has several; all, where there is none.
     pub(crate) part: Option<String>,
+    /// Which tunnels of the benchmark `peers` beside Strait; all, where there is none.
+    pub(crate) tunnels: Vec<PeerWay>,
     /// An older and a newer release of a package, between which a delta is measured; without them, generated ones.
     pub(crate) releases: Option<[PathBuf; 2]>,
 }

@@ -132,6 +132,7 @@ mod tests {
             cache: nowhere.clone(),
             effort: BenchEffort::Quick,
             part: None,
+            tunnels: Vec::new(),
             releases: None,
         };
         let programs = PeerPrograms::without_others(nowhere);

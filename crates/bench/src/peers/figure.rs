@@ -22,13 +22,15 @@ pub(crate) fn drawing(sections: &[BenchSection], source: &str) -> Option<Drawing
         section: String::new(),
         values: links.iter().map(|(_, section)| text_of(section, way)).collect(),
     };
+    // Those that differ from a neighbour by one setting are only in tables.
+    let drawn = PeerWay::ALL.into_iter().filter(|way| !matches!(way, PeerWay::Auto | PeerWay::TincLzo));
     let chart = Chart {
         title: "Text over one TCP stream".to_owned(),
         source: source.to_owned(),
         y: Axis::logarithmic(COLUMNS[0]),
         plot: Plot::Bars(Bars {
             series: links.iter().map(|(name, _)| name.clone()).collect(),
-            clusters: PeerWay::with(&[]).into_iter().map(cluster).collect(),
+            clusters: drawn.map(cluster).collect(),
         }),
     };
     Some(chart.drawing())

@@ -10,6 +10,9 @@ use crate::paths::ThinPath;
 /// How much of what is lost.
 const LOST: LossModel = LossModel::Uniform(0.01);
 
+/// The fastest link, in Mbit/s, that does not measure the virtual machines which one of the tunnels has for its routers.
+const GUESTS: f64 = 10.0;
+
 /// A link, and how it is measured.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerLink {
@@ -17,7 +20,7 @@ pub(super) struct PeerLink {
     pub(super) name: &'static str,
     pub(super) part: &'static str,
     pub(super) path: ThinPath,
-    /// Which variants are measured besides the other ways.
+    /// Which of those are measured that differ from a neighbour by one setting, besides the other ways.
     pub(super) variants: &'static [PeerWay],
     /// How many ways are measured at the same time, each over a link of its own: more than one where these keep no processor busy.
     pub(super) together: usize,
@@ -29,6 +32,18 @@ pub(super) struct PeerLink {
 }
 
 impl PeerLink {
+    /// The tunnels that are measured over it: those that were asked for and Strait, or else all that belong there.
+    pub(super) fn ways(&self, asked: &[PeerWay]) -> Vec<PeerWay> {
+        let is_slow = self.path.megabits.is_some_and(|megabits| megabits <= GUESTS);
+        let belongs = |way: &PeerWay| match way {
+            PeerWay::Auto | PeerWay::TincLzo => self.variants.contains(way),
+            PeerWay::Ipcomp => is_slow,
+            _ => true,
+        };
+        let is_wanted = |way: &PeerWay| if asked.is_empty() { belongs(way) } else { way.is_asked_for(asked) };
+        PeerWay::ALL.into_iter().filter(is_wanted).collect()
+    }
+
     /// The round trip of the empty link.
     pub(super) fn round_trip(&self) -> Duration {
         Duration::from_millis(self.path.rtt.unwrap_or(0))
@@ -117,3 +132,21 @@ pub(super) const LINKS: [PeerLink; 7] = [
         runs: 2,
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_has_all_tunnels_that_belong_there_or_those_that_were_asked_for() {
+        let [base, _, fast, ..] = LINKS;
+        let ways = base.ways(&[]);
+        assert!(ways.contains(&PeerWay::Auto) && ways.contains(&PeerWay::Ipcomp), "{ways:?}");
+        assert!(!ways.contains(&PeerWay::TincLzo), "{ways:?}");
+        let ways = fast.ways(&[]);
+        assert!(ways.contains(&PeerWay::TincLzo) && !ways.contains(&PeerWay::Ipcomp), "{ways:?}");
+        let asked = ["Linux IPsec, IPComp"].map(|name| PeerWay::named(name).unwrap());
+        assert_eq!(fast.ways(&asked), [PeerWay::Strait, PeerWay::Ipcomp]);
+        assert!(PeerWay::named("vtun").unwrap_err().contains("; tinc, zlib; "));
+    }
+}

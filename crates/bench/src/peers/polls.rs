@@ -50,7 +50,8 @@ pub(super) fn run(setting: &BenchSetup, programs: &PeerPrograms) -> Result<Bench
         base.path
     );
     let mut section = BenchSection::new("peers: sparse", title, &COLUMNS);
-    let ways: Vec<PeerWay> = PeerWay::ALL.into_iter().filter(|way| programs.has(*way)).collect();
+    let is_wanted = |way: &PeerWay| programs.has(*way) && way.is_asked_for(&setting.tunnels);
+    let ways: Vec<PeerWay> = PeerWay::ALL.into_iter().filter(is_wanted).collect();
     let mut samples: Vec<[RunValues; 2]> = ways.iter().map(|_| Default::default()).collect();
     for run in 1..=runs {
         section.before.push(settle()?);

@@ -70,6 +70,18 @@ impl Drop for PeerProcess {
     }
 }
 
+/// Runs ip(8) on `host`, for what a tunnel needs.
+pub(super) fn ip(tunnel: &'static str, host: &Namespace, arguments: &[&str]) -> Result<(), Error> {
+    let mut command = host.command("ip");
+    command.args(arguments).stdin(Stdio::null());
+    let output = command.output().map_err(Error::doing("start ip (iproute2)"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    Err(Error::NoTunnel { tunnel, why })
+}
+
 /// Writes a file that only its owner may read.
 pub(super) fn write_private(path: &Path, content: &str) -> Result<(), Error> {
     let write = || {

@@ -28,13 +28,12 @@ const TINC: [&str; 2] = ["tinc", "liblzo2-2"];
 /// What crates.io calls boringtun's program.
 const BORINGTUN: &str = "boringtun-cli";
 /// Tunnels that are not measured, and why.
-const ABSENT: [(&str, &str); 2] = [
-    ("EasyTier", "the release that crates.io has, 2.0.3, knows no compression, and needs protoc to be built"),
-    (
-        "strongSwan with IPComp",
-        "it needs a kernel with CONFIG_INET_IPCOMP, which many lack; a virtual machine for it would be measured with it",
-    ),
-];
+const ABSENT: [(&str, &str); 1] = [(
+    "EasyTier",
+    "the release that crates.io has, 2.0.3, knows no compression, and needs protoc to be built",
+)];
+/// The kernel of Debian's package `user-mode-linux`, which looks for its modules where that puts them.
+const KERNEL: &str = "linux.uml";
 
 /// A program that carries one of the ways or several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +42,17 @@ pub(crate) enum PeerProgramKind {
     BoringTun,
     OpenVpn,
     Tinc,
+    Kernel,
     Ssh,
 }
 
 impl PeerProgramKind {
-    const ALL: [PeerProgramKind; 5] = [
+    const ALL: [PeerProgramKind; 6] = [
         PeerProgramKind::WireGuardGo,
         PeerProgramKind::BoringTun,
         PeerProgramKind::OpenVpn,
         PeerProgramKind::Tinc,
+        PeerProgramKind::Kernel,
         PeerProgramKind::Ssh,
     ];
 
@@ -61,6 +62,7 @@ impl PeerProgramKind {
             PeerProgramKind::BoringTun => "boringtun",
             PeerProgramKind::OpenVpn => "OpenVPN",
             PeerProgramKind::Tinc => "tinc",
+            PeerProgramKind::Kernel => "Linux",
             PeerProgramKind::Ssh => "ssh",
         }
     }
@@ -78,6 +80,8 @@ impl PeerProgramKind {
             PeerProgramKind::BoringTun => boringtun(&cache("boringtun")),
             PeerProgramKind::OpenVpn => debian("openvpn", &OPENVPN, &cache("openvpn")),
             PeerProgramKind::Tinc => debian("tincd", &TINC, &cache("tinc")),
+            PeerProgramKind::Kernel => look(KERNEL, &places(&cache(KERNEL)), &cache(KERNEL))
+                .ok_or_else(|| format!("no {KERNEL} (scripts/setup test)")),
             PeerProgramKind::Ssh => {
                 SshdProgram::find(&cache("openssh"))?;
                 let version = versions(&[("ssh", "-V")]);
@@ -121,14 +125,16 @@ pub(crate) struct PeerPrograms {
 }
 
 impl PeerPrograms {
-    /// Looks for all of them, and installs what is not there.
+    /// Looks for all that are wanted, and installs what is not there.
     pub(super) fn find(setting: &BenchSetup) -> Result<PeerPrograms, Error> {
         let strait = setting.program.clone();
         if !strait.is_file() {
             return Err(Error::NoProgram(strait));
         }
-        let others = PeerProgramKind::ALL.map(|kind| (kind, kind.find(setting))).into();
-        Ok(PeerPrograms { strait, others })
+        let ways = PeerWay::ALL.into_iter().filter(|way| way.is_asked_for(&setting.tunnels));
+        let kinds: Vec<PeerProgramKind> = ways.filter_map(PeerWay::program).collect();
+        let wanted = PeerProgramKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+        Ok(PeerPrograms { strait, others: wanted.map(|kind| (kind, kind.find(setting))).collect() })
     }
 
     /// None but Strait.
@@ -147,8 +153,8 @@ impl PeerPrograms {
         way.program().is_none_or(|kind| self.of(kind).is_some())
     }
 
-    /// What each is and how it is set, and what is missing and why.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// What each of those that were asked for is and how it is set, and what is missing and why.
+    pub(super) fn notes(&self, asked: &[PeerWay]) -> Vec<String> {
         let strait = said(&self.strait, &["--version"], &[]).unwrap_or_default();
         let mut notes = vec![format!("versions: {strait}")];
         for (kind, found) in &self.others {
@@ -157,9 +163,11 @@ impl PeerPrograms {
                 Err(why) => format!("{} is left out: {why}", kind.name()),
             });
         }
-        let ways = PeerWay::ALL.into_iter().filter(|way| self.has(*way));
+        let ways = PeerWay::ALL.into_iter().filter(|way| self.has(*way) && way.is_asked_for(asked));
         notes.extend(ways.map(|way| format!("{}: {}", way.name(), way.options())));
-        notes.extend(ABSENT.map(|(name, why)| format!("{name} is not measured: {why}")));
+        if asked.is_empty() {
+            notes.extend(ABSENT.map(|(name, why)| format!("{name} is not measured: {why}")));
+        }
         notes
     }
 }
@@ -264,11 +272,17 @@ mod tests {
                 (PeerProgramKind::OpenVpn, Err("no package".into())),
             ],
         };
-        let notes = programs.notes();
+        let notes = programs.notes(&[]);
         assert!(notes.contains(&"OpenVPN is left out: no package".to_owned()), "{notes:?}");
         assert!(notes.contains(&"versions: tinc is tinc 1.0".to_owned()), "{notes:?}");
         assert!(notes.iter().any(|note| note.starts_with("tinc, lzo: ")), "{notes:?}");
         assert!(!notes.iter().any(|note| note.starts_with("OpenVPN, lz4: ")), "{notes:?}");
+        let asked = programs.notes(&[PeerWay::TincZlib]);
+        assert!(asked.iter().any(|note| note.starts_with("tinc, zlib: ")), "{asked:?}");
+        assert!(
+            !asked.iter().any(|note| note.starts_with("tinc, lzo: ") || note.starts_with("EasyTier")),
+            "{asked:?}"
+        );
         assert!(programs.has(PeerWay::Plain) && programs.has(PeerWay::TincZlib));
         assert!(!programs.has(PeerWay::OpenVpn) && !programs.has(PeerWay::Ssh));
     }

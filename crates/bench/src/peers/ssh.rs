@@ -3,12 +3,11 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::Stdio;
 
 use strait_testbed::outside::Sshd;
 use strait_testbed::{Namespace, TwoHosts, Workdir};
 
-use super::process::PeerProcess;
+use super::process::{PeerProcess, ip};
 use super::programs::PeerProgram;
 use crate::error::Error;
 use crate::stage::BenchSetup;
@@ -44,14 +43,7 @@ pub(super) fn start(
 
 /// Has connections to `peer` begin with CUBIC, whatever the system's default is: as all streams here do.
 fn prefer_cubic(tunnel: &'static str, host: &Namespace, interface: &str, peer: IpAddr) -> Result<(), Error> {
-    let mut command = host.command("ip");
-    command.args(["route", "add", &peer.to_string(), "dev", interface, "congctl", "cubic"]);
-    let output = command.stdin(Stdio::null()).output().map_err(Error::doing("start ip (iproute2)"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let why = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(Error::NoTunnel { tunnel, why })
+    ip(tunnel, host, &["route", "add", &peer.to_string(), "dev", interface, "congctl", "cubic"])
 }
 
 fn arguments<'a>(flags: &[&'a str]) -> Vec<&'a str> {

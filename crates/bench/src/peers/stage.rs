@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use strait_testbed::outside::Sshd;
 use strait_testbed::{
-    EmulatedPath, Extra, FrameDirection, LinkTraffic, Relay, TestTunnel, TwoHosts, Workdir, interrupt,
+    EmulatedPath, Extra, FrameDirection, Guest, LinkTraffic, Relay, TestTunnel, TwoHosts, Workdir, interrupt,
 };
 
+use super::kernel;
 use super::openvpn::{self, OpenVpnCompression};
 use super::process::{INTERFACE, PeerProcess};
 use super::programs::{PeerProgram, PeerProgramKind, PeerPrograms};
@@ -37,6 +38,11 @@ enum PeerEnds {
     Strait(Box<TestTunnel>),
     WireGuard {
         _both: [WireGuard; 2],
+    },
+    /// Routers beside the hosts, and what their kernels say.
+    Guests {
+        both: [Guest; 2],
+        _dir: Workdir,
     },
     /// In the order in which they must go: who calls, who is called, their files.
     Programs {
@@ -83,7 +89,9 @@ impl PeerStage {
         match &self.ends {
             PeerEnds::Bare => self.hosts.address_of_b().0,
             PeerEnds::Strait(tunnel) => tunnel.far_address(),
-            PeerEnds::WireGuard { .. } | PeerEnds::Programs { .. } => inside(1).into(),
+            PeerEnds::WireGuard { .. } | PeerEnds::Guests { .. } | PeerEnds::Programs { .. } => {
+                inside(1).into()
+            }
         }
     }
 
@@ -133,6 +141,10 @@ impl PeerStage {
     fn silent(&self) -> Error {
         let what = "no packet came back through it".to_owned();
         match &self.ends {
+            PeerEnds::Guests { both, .. } => {
+                let said = both.each_ref().map(Guest::last_words).join("\n");
+                Error::NoTunnel { tunnel: self.way.name(), why: format!("{what}\n{said}") }
+            }
             PeerEnds::Programs { processes, .. } if !processes.is_empty() => {
                 let said: Vec<String> =
                     processes.iter().map(|it| it.failed(String::new()).to_string()).collect();
@@ -197,6 +209,10 @@ fn other(
             let compression =
                 if way == PeerWay::TincZlib { TincCompression::Zlib } else { TincCompression::Lzo };
             (tinc::start(program, hosts, dir.path(), (way.name(), compression))?, tinc::MTU)
+        }
+        PeerProgramKind::Kernel => {
+            let both = kernel::start(&program.program, hosts, dir.path(), way.name())?;
+            return Ok(PeerEnds::Guests { both, _dir: dir });
         }
         PeerProgramKind::Ssh => {
             let flags: &[&str] = if way == PeerWay::Ssh { &[] } else { &["-C"] };

@@ -80,7 +80,7 @@ pub(super) fn run(
 ) -> Result<BenchSection, Error> {
     let runs = setting.effort.pick(link.runs, 1);
     let ways: Vec<PeerWay> =
-        PeerWay::with(link.variants).into_iter().filter(|way| programs.has(*way)).collect();
+        link.ways(&setting.tunnels).into_iter().filter(|way| programs.has(*way)).collect();
     let title = format!("{}: {}", link.path, described(setting, link, runs));
     let mut section = BenchSection::new(link.name, title, &COLUMNS);
     let content = PeerContent::new(setting.effort);

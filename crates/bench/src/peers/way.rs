@@ -17,13 +17,15 @@ pub(crate) enum PeerWay {
     OpenVpnLz4,
     TincZlib,
     TincLzo,
+    /// ESP and IPComp of the Linux kernel.
+    Ipcomp,
     Ssh,
     SshCompressed,
 }
 
 impl PeerWay {
     /// In the order of tables and of runs.
-    pub(crate) const ALL: [PeerWay; 11] = [
+    pub(crate) const ALL: [PeerWay; 12] = [
         PeerWay::Plain,
         PeerWay::Strait,
         PeerWay::Auto,
@@ -33,16 +35,20 @@ impl PeerWay {
         PeerWay::OpenVpnLz4,
         PeerWay::TincZlib,
         PeerWay::TincLzo,
+        PeerWay::Ipcomp,
         PeerWay::Ssh,
         PeerWay::SshCompressed,
     ];
-    /// Those that differ from a neighbour by one setting, and are measured where that matters: [`PeerWay::with`].
-    pub(crate) const VARIANTS: [PeerWay; 2] = [PeerWay::Auto, PeerWay::TincLzo];
 
-    /// All but the variants, and those of them that are named.
-    pub(crate) fn with(variants: &[PeerWay]) -> Vec<PeerWay> {
-        let is_wanted = |way: &PeerWay| !PeerWay::VARIANTS.contains(way) || variants.contains(way);
-        PeerWay::ALL.into_iter().filter(is_wanted).collect()
+    /// The one that tables call so.
+    pub(crate) fn named(name: &str) -> Result<PeerWay, String> {
+        let found = PeerWay::ALL.into_iter().find(|way| way.name() == name);
+        found.ok_or_else(|| format!("there are: {}", PeerWay::ALL.map(PeerWay::name).join("; ")))
+    }
+
+    /// Whether it is measured when these are asked for: they are, and Strait, beside which all are.
+    pub(crate) fn is_asked_for(self, asked: &[PeerWay]) -> bool {
+        asked.is_empty() || self == PeerWay::Strait || asked.contains(&self)
     }
 
     /// Its name in tables.
@@ -57,6 +63,7 @@ impl PeerWay {
             PeerWay::OpenVpnLz4 => "OpenVPN, lz4",
             PeerWay::TincZlib => "tinc, zlib",
             PeerWay::TincLzo => "tinc, lzo",
+            PeerWay::Ipcomp => "Linux IPsec, IPComp",
             PeerWay::Ssh => "ssh -w",
             PeerWay::SshCompressed => "ssh -C -w",
         }
@@ -80,6 +87,10 @@ impl PeerWay {
                 "UDP, AES-128-CBC, SHA-256, Compression = 6, MTU 1400, PMTUDiscovery = no, for the MTU always fits"
             }
             PeerWay::TincLzo => "the same with Compression = 10",
+            PeerWay::Ipcomp => {
+                "what strongSwan sets up with compress = yes, without strongSwan, which only agrees on keys: ESP with AES-128-GCM, IPComp \
+                 with DEFLATE, MTU 1446; a virtual machine at each end, so only where the link is slower than that, and with its delay"
+            }
             PeerWay::Ssh => {
                 "point-to-point, aes128-gcm@openssh.com, MTU 1500 (it is a stream); no keep-alive; its connection has CUBIC and \
                  tcp_slow_start_after_idle = 0"
@@ -96,6 +107,7 @@ impl PeerWay {
             PeerWay::BoringTun => Some(PeerProgramKind::BoringTun),
             PeerWay::OpenVpn | PeerWay::OpenVpnLz4 => Some(PeerProgramKind::OpenVpn),
             PeerWay::TincZlib | PeerWay::TincLzo => Some(PeerProgramKind::Tinc),
+            PeerWay::Ipcomp => Some(PeerProgramKind::Kernel),
             PeerWay::Ssh | PeerWay::SshCompressed => Some(PeerProgramKind::Ssh),
         }
     }
