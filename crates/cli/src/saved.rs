@@ -4,6 +4,7 @@ mod links;
 
 use std::ffi::OsStr;
 use std::fs;
+use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,10 +16,10 @@ use strait_node::saved::{self, SavedAmounts, SavedKind, SavedSeries};
 
 use links::LinksReport;
 
+use crate::configuration;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{self, SavedBy};
 use crate::output::print;
-use crate::running;
 use crate::table::TextTable;
 use crate::units;
 
@@ -57,7 +58,7 @@ struct SavedLine {
 
 /// Prints what was saved, and draws it.
 pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
-    let interface = interface(flags.tunnel.as_deref())?;
+    let (interface, price) = tunnel(flags.tunnel.as_deref())?;
     let path = saved::path(&interface).ok_or_else(no_folder)?;
     let series = saved::read(&path).map_err(|error| {
         Failure::new(error)
@@ -69,7 +70,7 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
         return put(flags, &report, LinksReport::csv, |report| report.text(&TimeZone::system()));
     }
     let from = to.saturating_sub(flags.since.as_secs());
-    let report = SavedReport::new(interface, &series, (from, to), flags);
+    let report = SavedReport::new(interface, &series, (from, to), (flags.by, flags.price.or(price)));
     if let Some(path) = &flags.chart {
         let svg = report.chart().drawing().svg();
         fs::write(path, svg).map_err(Failure::doing(format!("write {}", path.display())))?;
@@ -104,11 +105,21 @@ fn no_folder() -> Failure {
     Failure::new("there is no folder for figures").remedy("set STRAIT_STATE_DIR, or run as root")
 }
 
-/// The tunnel that is meant: the named one, or the only one of which figures are kept.
-fn interface(named: Option<&str>) -> Result<String, Failure> {
-    if let Some(name) = named {
-        return running::which(&flags::Which { tunnel: Some(name.to_owned()) });
+/// The interface of the tunnel that is meant, of the one named or of the only one of which figures are kept; and the price of traffic,
+/// which only its configuration file has.
+fn tunnel(named: Option<&str>) -> Result<(String, Option<Price>), Failure> {
+    match named {
+        Some(name) if Path::new(name).is_file() => {
+            let config = configuration::load(Path::new(name))?;
+            Ok((config.node.interface, config.link.price))
+        }
+        Some(name) => Ok((name.to_owned(), None)),
+        None => Ok((only()?, None)),
     }
+}
+
+/// The interface of the only tunnel of which figures are kept.
+fn only() -> Result<String, Failure> {
     let folder = state_folder().ok_or_else(no_folder)?;
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries.filter_map(Result::ok).map(|entry| entry.path()).collect(),
@@ -133,7 +144,7 @@ impl SavedReport {
         interface: String,
         series: &[SavedSeries],
         (from, to): (u64, u64),
-        flags: &flags::Saved,
+        (by, price): (SavedBy, Option<Price>),
     ) -> SavedReport {
         let of = |kind: SavedKind| series.iter().filter(move |series| series.name().kind == kind);
         let named = |kind| {
@@ -141,7 +152,7 @@ impl SavedReport {
             let all = of(kind).map(amounts).filter(|(_, amounts)| *amounts != SavedAmounts::default());
             all.collect::<Vec<_>>()
         };
-        let (by, lines): (_, Vec<(String, SavedAmounts)>) = match flags.by {
+        let (by, lines): (_, Vec<(String, SavedAmounts)>) = match by {
             SavedBy::Peer => ("peer", [named(SavedKind::Peer), named(SavedKind::Control)].concat()),
             SavedBy::Rule => ("rule", named(SavedKind::Rule)),
             SavedBy::Service => ("service", by_wire_bytes(named(SavedKind::Service))),
@@ -152,7 +163,7 @@ impl SavedReport {
             }
         };
         let total = lines.iter().fold(SavedAmounts::default(), |sum, (_, amounts)| sum.plus(*amounts));
-        let line = |(name, amounts)| SavedLine::new(name, amounts, flags.price);
+        let line = |(name, amounts)| SavedLine::new(name, amounts, price);
         let total = line(("total".to_owned(), total));
         SavedReport { interface, from, to, by, lines: lines.into_iter().map(line).collect(), total }
     }
@@ -292,7 +303,10 @@ mod tests {
     #[test]
     fn lines_are_of_peers_rules_and_days_and_money_follows_the_price() {
         let (series, span) = series();
-        let report = |line| SavedReport::new("strait0".to_owned(), &series, span, &flags(line));
+        let report = |line| {
+            let flags = flags(line);
+            SavedReport::new("strait0".to_owned(), &series, span, (flags.by, flags.price))
+        };
         let peers = report("--price 8/GB");
         let text = peers.text();
         for words in ["site-b", "3.00 MB", "1.20 MB", "1.80 MB", "60 %", "-1.20 MB", "0.01"] {

@@ -28,7 +28,8 @@ pub(crate) struct Saved {
     /// How long a line of --link is
     #[arg(long, value_name = "STEP", requires = "link", default_value = "hour")]
     pub(crate) step: LinkStep,
-    /// Price of traffic on the wire, such as 8/GB, to say what was saved in money
+    /// Price of traffic on the wire, such as 8/GB, to say what was saved in money [default: that of the configuration file, where one
+    /// is named]
     #[arg(long, value_name = "PRICE")]
     pub(crate) price: Option<Price>,
     /// Print comma-separated values instead of a table

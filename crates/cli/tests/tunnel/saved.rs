@@ -58,7 +58,7 @@ fn figures_outlast_restarts_and_a_kill_and_are_those_of_the_interface() {
     if !allowed() {
         return;
     }
-    const RULE: &str = "[[compress]]\nfrom = \"0.0.0.0/0\"\nto = \"0.0.0.0/0\"\ndomain = \"sensors\"\n[link]\nup = \"5Mbit\"\n";
+    const RULE: &str = "[[compress]]\nfrom = \"0.0.0.0/0\"\nto = \"0.0.0.0/0\"\ndomain = \"sensors\"\n[link]\nup = \"5Mbit\"\nprice = \"8/GB\"\n";
     let extra = Extra { sections: RULE, ..Extra::default() };
     let mut pair = Pair::up(TwoHosts::direct(LinkSpec::unshaped()).unwrap(), extra);
     let folder = folder(&pair);
@@ -76,6 +76,10 @@ fn figures_outlast_restarts_and_a_kill_and_are_those_of_the_interface() {
     assert!(near(both_ways, counted), "{both_ways} kept, {counted} by the interface");
     assert!(bytes > 3 * wire && first["total"]["saved_price"].as_f64().unwrap() > 0.0, "{first:#}");
     assert_eq!(first["lines"][0]["name"], "site-b");
+    // The configuration file has the same price.
+    let config = pair.sites[0].folder().join("strait.toml");
+    assert_eq!(saved(&folder, &[config.to_str().unwrap()])["total"], first["total"]);
+    assert_eq!(saved(&folder, &["strait0"])["total"]["saved_price"], Value::Null);
     let services = saved(&folder, &["--by", "service"]);
     // Both ports are ones that the system handed out.
     assert_eq!(services["lines"][0]["name"], "other services", "{services:#}");
