@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     fn segment(offset_words: u8, len: usize) -> Vec<u8> {
-        let mut bytes: Vec<u8> = (0..len).map(|i| i.to_be_bytes()[7]).collect();
+        let mut bytes: Vec<u8> = (0..=u8::MAX).cycle().take(len).collect();
         bytes[12] = offset_words << 4;
         bytes
     }
