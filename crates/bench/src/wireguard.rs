@@ -190,7 +190,8 @@ fn configuration(me: &WireguardKeys, peer: (&[u8; 32], SocketAddr, Ipv4Addr)) ->
     )
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

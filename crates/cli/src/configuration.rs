@@ -187,6 +187,11 @@ fn names(forecast: &Forecast) -> String {
     }
 }
 
+/// The configuration of a tunnel that is named by its file, and not by its interface or not at all.
+pub(crate) fn named(tunnel: Option<&str>) -> Result<Option<Config>, Failure> {
+    tunnel.map(Path::new).filter(|file| file.is_file()).map(load).transpose()
+}
+
 /// Reads a configuration.
 pub(crate) fn load(file: &Path) -> Result<Config, Failure> {
     Config::load(file).map_err(Failure::new)

@@ -140,8 +140,10 @@ pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
 
 /// The interface of the tunnel that is meant: the named one, that of the named file, or the only one.
 pub(crate) fn which(flags: &flags::Which) -> Result<String, Failure> {
+    if let Some(config) = configuration::named(flags.tunnel.as_deref())? {
+        return Ok(config.node.interface);
+    }
     match &flags.tunnel {
-        Some(name) if Path::new(name).is_file() => Ok(configuration::load(Path::new(name))?.node.interface),
         Some(name) => Ok(name.clone()),
         None => match all()?.as_slice() {
             [only] => Ok(only.clone()),

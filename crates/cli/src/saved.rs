@@ -4,7 +4,6 @@ mod links;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -58,7 +57,13 @@ struct SavedLine {
 
 /// Prints what was saved, and draws it.
 pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
-    let (interface, price) = tunnel(flags.tunnel.as_deref())?;
+    let config = configuration::named(flags.tunnel.as_deref())?;
+    let price = flags.price.or(config.as_ref().and_then(|config| config.link.price));
+    let interface = match (config, &flags.tunnel) {
+        (Some(config), _) => config.node.interface,
+        (None, Some(name)) => name.clone(),
+        (None, None) => only()?,
+    };
     let path = saved::path(&interface).ok_or_else(no_folder)?;
     let series = saved::read(&path).map_err(|error| {
         Failure::new(error)
@@ -70,7 +75,7 @@ pub(crate) fn run(flags: &flags::Saved) -> CommandResult {
         return put(flags, &report, LinksReport::csv, |report| report.text(&TimeZone::system()));
     }
     let from = to.saturating_sub(flags.since.as_secs());
-    let report = SavedReport::new(interface, &series, (from, to), (flags.by, flags.price.or(price)));
+    let report = SavedReport::new(interface, &series, (from, to), (flags.by, price));
     if let Some(path) = &flags.chart {
         let svg = report.chart().drawing().svg();
         fs::write(path, svg).map_err(Failure::doing(format!("write {}", path.display())))?;
@@ -103,19 +108,6 @@ fn quoted(name: &str) -> String {
 
 fn no_folder() -> Failure {
     Failure::new("there is no folder for figures").remedy("set STRAIT_STATE_DIR, or run as root")
-}
-
-/// The interface of the tunnel that is meant, of the one named or of the only one of which figures are kept; and the price of traffic,
-/// which only its configuration file has.
-fn tunnel(named: Option<&str>) -> Result<(String, Option<Price>), Failure> {
-    match named {
-        Some(name) if Path::new(name).is_file() => {
-            let config = configuration::load(Path::new(name))?;
-            Ok((config.node.interface, config.link.price))
-        }
-        Some(name) => Ok((name.to_owned(), None)),
-        None => Ok((only()?, None)),
-    }
 }
 
 /// The interface of the only tunnel of which figures are kept.

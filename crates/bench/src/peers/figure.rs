@@ -22,8 +22,8 @@ pub(crate) fn drawing(sections: &[BenchSection], source: &str) -> Option<Drawing
         section: String::new(),
         values: links.iter().map(|(_, section)| text_of(section, way)).collect(),
     };
-    // Those that differ from a neighbour by one setting are only in tables.
-    let drawn = PeerWay::ALL.into_iter().filter(|way| !matches!(way, PeerWay::Auto | PeerWay::TincLzo));
+    // Variants are only in tables.
+    let drawn = PeerWay::ALL.into_iter().filter(|way| !way.is_variant());
     let chart = Chart {
         title: "Text over one TCP stream".to_owned(),
         source: source.to_owned(),

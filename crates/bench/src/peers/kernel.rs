@@ -13,7 +13,7 @@ use strait_testbed::{Guest, LinkSpec, Namespace, Offloads, TwoHosts, WireLink};
 
 use super::process::ip;
 use crate::error::Error;
-use crate::wireguard::inside;
+use crate::wireguard::{hex, inside};
 
 /// Inner MTU: ESP has 20 (IP) + 8 (header) + 8 (IV) + 2 (trailer) + 16 (tag) bytes more, and what IPComp does not make smaller stays as
 /// it is.
@@ -65,7 +65,7 @@ fn router(host: &Namespace, me: usize) -> Result<WireLink, Error> {
 fn key() -> Result<String, Error> {
     let mut bytes = [0; KEY];
     aws_lc_rs::rand::fill(&mut bytes).map_err(|error| Error::doing("make a key")(io::Error::other(error)))?;
-    Ok(bytes.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}")))
+    Ok(format!("0x{}", hex(&bytes)))
 }
 
 /// Text for the shell of router `me`, whose host is at `near`: states and policies of both directions, of which the key of the first

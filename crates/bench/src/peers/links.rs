@@ -20,7 +20,7 @@ pub(super) struct PeerLink {
     pub(super) name: &'static str,
     pub(super) part: &'static str,
     pub(super) path: ThinPath,
-    /// Which of those are measured that differ from a neighbour by one setting, besides the other ways.
+    /// Which variants are measured besides the other ways.
     pub(super) variants: &'static [PeerWay],
     /// How many ways are measured at the same time, each over a link of its own: more than one where these keep no processor busy.
     pub(super) together: usize,
@@ -36,9 +36,8 @@ impl PeerLink {
     pub(super) fn ways(&self, asked: &[PeerWay]) -> Vec<PeerWay> {
         let is_slow = self.path.megabits.is_some_and(|megabits| megabits <= GUESTS);
         let belongs = |way: &PeerWay| match way {
-            PeerWay::Auto | PeerWay::TincLzo => self.variants.contains(way),
             PeerWay::Ipcomp => is_slow,
-            _ => true,
+            way => !way.is_variant() || self.variants.contains(way),
         };
         let is_wanted = |way: &PeerWay| if asked.is_empty() { belongs(way) } else { way.is_asked_for(asked) };
         PeerWay::ALL.into_iter().filter(is_wanted).collect()

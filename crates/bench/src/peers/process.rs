@@ -72,9 +72,12 @@ impl Drop for PeerProcess {
 
 /// Runs ip(8) on `host`, for what a tunnel needs.
 pub(super) fn ip(tunnel: &'static str, host: &Namespace, arguments: &[&str]) -> Result<(), Error> {
-    let mut command = host.command("ip");
-    command.args(arguments).stdin(Stdio::null());
-    let output = command.output().map_err(Error::doing("start ip (iproute2)"))?;
+    run(tunnel, "start ip (iproute2)", host.command("ip").args(arguments))
+}
+
+/// Runs a command that a tunnel needs, to its end.
+pub(super) fn run(tunnel: &'static str, doing: &str, command: &mut Command) -> Result<(), Error> {
+    let output = command.stdin(Stdio::null()).output().map_err(Error::doing(doing))?;
     if output.status.success() {
         return Ok(());
     }

@@ -131,9 +131,11 @@ impl PeerPrograms {
         if !strait.is_file() {
             return Err(Error::NoProgram(strait));
         }
-        let ways = PeerWay::ALL.into_iter().filter(|way| way.is_asked_for(&setting.tunnels));
-        let kinds: Vec<PeerProgramKind> = ways.filter_map(PeerWay::program).collect();
-        let wanted = PeerProgramKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+        let is_wanted = |kind: &PeerProgramKind| {
+            let mut ways = PeerWay::ALL.into_iter().filter(|way| way.is_asked_for(&setting.tunnels));
+            ways.any(|way| way.program() == Some(*kind))
+        };
+        let wanted = PeerProgramKind::ALL.into_iter().filter(is_wanted);
         Ok(PeerPrograms { strait, others: wanted.map(|kind| (kind, kind.find(setting))).collect() })
     }
 

@@ -3,11 +3,10 @@
 use std::fs;
 use std::net::IpAddr;
 use std::path::Path;
-use std::process::Stdio;
 
 use strait_testbed::TwoHosts;
 
-use super::process::{INTERFACE, PeerProcess, write_private};
+use super::process::{INTERFACE, PeerProcess, run, write_private};
 use super::programs::PeerProgram;
 use crate::error::Error;
 use crate::wireguard::inside;
@@ -42,13 +41,8 @@ pub(super) fn start(
         let own = folder.join("hosts").join(NAMES[me]);
         write_private(&own, &host(me, outside[me], compression))?;
         // It writes its private key with mode 0600, and adds the public one to its own host file.
-        let made =
-            program.command(&hosts.a).arg("-c").arg(&folder).arg("-K2048").stdin(Stdio::null()).output();
-        let output = made.map_err(Error::doing("make a key for tinc"))?;
-        if !output.status.success() {
-            let why = String::from_utf8_lossy(&output.stderr).into_owned();
-            return Err(Error::NoTunnel { tunnel, why });
-        }
+        let mut make = program.command(&hosts.a);
+        run(tunnel, "make a key for tinc", make.arg("-c").arg(&folder).arg("-K2048"))?;
     }
     for (me, other) in [(0, 1), (1, 0)] {
         let file = |folder: usize| dir.join(NAMES[folder]).join("hosts").join(NAMES[other]);

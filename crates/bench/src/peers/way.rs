@@ -46,6 +46,11 @@ impl PeerWay {
         found.ok_or_else(|| format!("there are: {}", PeerWay::ALL.map(PeerWay::name).join("; ")))
     }
 
+    /// Whether it differs from a neighbour by one setting, and is measured only where that matters.
+    pub(crate) const fn is_variant(self) -> bool {
+        matches!(self, PeerWay::Auto | PeerWay::TincLzo)
+    }
+
     /// Whether it is measured when these are asked for: they are, and Strait, beside which all are.
     pub(crate) fn is_asked_for(self, asked: &[PeerWay]) -> bool {
         asked.is_empty() || self == PeerWay::Strait || asked.contains(&self)
