@@ -73,6 +73,8 @@ pub(crate) struct Spec {
     pub(crate) way: TunnelVariant,
     /// What is done so that lengths tell less, in modes that compress.
     pub(crate) policy: LeakPolicy,
+    /// The methods, in modes that compress.
+    pub(crate) allowed: Allowed,
     pub(crate) suite: Suite,
     /// Which flows share history, in modes that have it.
     pub(crate) history: HistoryScope,
@@ -217,7 +219,7 @@ fn everything(spec: &Spec) -> RuleSet {
         protocol: None,
         ports: Vec::new(),
         domain: Domain(0),
-        allowed: Allowed::Any,
+        allowed: spec.allowed,
         policy: spec.policy,
     };
     RuleSet::new(all().map(rule).to_vec())
