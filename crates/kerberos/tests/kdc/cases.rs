@@ -120,7 +120,6 @@ fn expect(said: &str, parts: &[&str]) {
 }
 
 fn a_right_ticket_proves_both_ends(realms: &Realms) {
-    realms.log_in("alice", "alice").unwrap();
     let (one, other) = exchange(realms, &initiator(realms, "alice"), &acceptor(realms));
     assert_eq!(one, "done Some(Accepted)");
     assert_eq!(other, format!("done alice@{REALM} Some(\"alice\") delegated=false"));
@@ -165,7 +164,6 @@ fn an_expired_ticket_is_refused(realms: &Realms) {
 }
 
 fn a_user_of_another_realm_gets_no_ticket(realms: &Realms) {
-    realms.log_in(&format!("alice@{OTHER_REALM}"), "elsewhere").unwrap();
     let (end, token) = first_token(realms, &initiator(realms, "elsewhere"));
     assert_eq!(token.first(), Some(&2));
     expect(&end.said(), &["refused"]);

@@ -8,7 +8,7 @@ mod cases;
 mod ends;
 
 use strait_testbed::Workdir;
-use strait_testbed::kerberos::{self, Realms};
+use strait_testbed::kerberos::{self, OTHER_REALM, Realms};
 use strait_testdata::skip::{Need, skip};
 
 fn main() {
@@ -33,6 +33,8 @@ fn main() {
     }
     let folder = Workdir::create().unwrap();
     let realms = Realms::start(folder.path(), None).unwrap();
+    realms.log_in("alice", "alice").unwrap();
+    realms.log_in(&format!("alice@{OTHER_REALM}"), "elsewhere").unwrap();
     for (name, case) in chosen {
         case(&realms);
         println!("test {name} ... ok");
