@@ -1,39 +1,46 @@
 # Flags go along in DEMO, BENCH and PACKAGES, for example: make demo DEMO="--link 512kbit"
 #
-# demo    two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
-# test    everything that must hold: form, lints, dependencies, features, documentation, tests, end-to-end tests, a short
-#         fuzz run; prints in the end which tests were skipped and why
+# demo      two hosts, a thin link and a tunnel on this machine; needs a Rust toolchain and a C compiler
+# build     the program strait; build-all also strait-demo, strait-lab, strait-broker and strait-directory
+# test      what must hold before a change: form, lints, tests, end-to-end tests, seeds of the fuzz targets; prints in the end which
+#           tests were skipped and why, and what is left to test-all
+# test-all  besides: full matrices, documentation, licences of dependencies, features, fuzzing, other processors; takes hours
+# check     what takes seconds after a build: form, scripts, dependencies, lints, documentation
 # packages  a Debian package, static programs, an OCI image, in target/packages; packages-test tests them, as root on Debian
-# bench   figures of speed and memory, side by side with others, as ratios
+# bench     figures of speed and memory, side by side with others, as ratios
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-# Seconds of fuzzing for each target in `make test`.
-FUZZ ?= 2
+RELEASE := $(CARGO) build --release --locked
 
-.PHONY: demo test bench packages packages-test build build-lab check setup-build setup clean
+.PHONY: demo test test-all bench packages packages-test build build-demo build-all check setup-build setup setup-all clean
 
-demo: build build-lab
+demo: build-demo
 	$(TARGET)/release/strait demo $(DEMO)
 
-# Each by itself: built together, `strait` would have the features that only the others want.
 build: setup-build
-	$(CARGO) build --release --locked --package strait
-	$(CARGO) build --release --locked --package strait-broker
-	$(CARGO) build --release --locked --package strait-directory
+	$(RELEASE) --package strait
 
-build-lab: setup-build
-	$(CARGO) build --release --locked --package strait-lab-cli
+# Together, so that what both have is compiled once: neither gives the other a feature (crates/cli/tests/dependencies.rs).
+build-demo: setup-build
+	$(RELEASE) --package strait --package strait-demo
+
+# Apart: built with the first two, `strait` would have the features that only the others want.
+build-all: build-demo
+	$(RELEASE) --package strait-broker --package strait-directory
+	$(RELEASE) --package strait-lab-cli
 
 test: setup
-	scripts/test $(FUZZ)
+	scripts/test
 
-# The quick part of `make test`: form, scripts, dependencies, lints, documentation.
+test-all: setup-all
+	scripts/test all
+
 check:
 	scripts/test check
 
-bench: setup build
-	$(CARGO) build --release --locked --package strait-bucket
+bench: setup build-all
+	$(RELEASE) --package strait-bucket
 	$(CARGO) run --release --locked --package strait-bench -- $(BENCH)
 
 packages: setup-build
@@ -48,6 +55,9 @@ setup-build:
 
 setup:
 	scripts/setup test
+
+setup-all:
+	scripts/setup all
 
 clean:
 	$(CARGO) clean

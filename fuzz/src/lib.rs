@@ -3,6 +3,9 @@
 //!
 //! A check panics when an invariant fails; input that is refused is fine, input that panics is a bug.
 
+// Lists of ranges that have one.
+#![allow(clippy::single_range_in_vec_init)]
+
 pub mod aggfrag;
 pub mod ah;
 pub mod block;

@@ -30,7 +30,7 @@ pub fn check(data: &[u8]) {
             }
             4 => session.lose(),
             5 => session.pass(usize::from(much) * 16),
-            6 => session.now = session.now + Duration::from_millis(u64::from(much) * 10),
+            6 => session.now += Duration::from_millis(u64::from(much) * 10),
             _ => session.resize(u16::from(much), u16::from(what)),
         }
     }
@@ -134,7 +134,7 @@ impl Session {
                 return;
             }
             self.pass(1 << 16);
-            self.now = self.now + Duration::from_millis(50);
+            self.now += Duration::from_millis(50);
         }
         panic!("the session stalls");
     }

@@ -134,7 +134,7 @@ pub(crate) enum StraitCommand {
     /// Estimate what aggregation and compression would save on captured traffic
     #[cfg(feature = "advise")]
     Advise(Advise),
-    /// Move files between two hosts over a slow link, without and with a tunnel (runs strait-lab)
+    /// Move files between two hosts over a slow link, without and with a tunnel (runs strait-demo)
     #[command(disable_help_flag = true)]
     Demo(PassedOn),
     /// Reproduce the tables of a paper: its figures and this machine's figures (runs strait-lab)

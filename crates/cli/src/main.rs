@@ -69,8 +69,8 @@ fn run(command: &StraitCommand) -> CommandResult {
         StraitCommand::Ssh(flags) => ssh::run(flags),
         #[cfg(feature = "advise")]
         StraitCommand::Advise(flags) => advise::run(flags),
-        StraitCommand::Demo(flags) => other::lab("demo", flags),
-        StraitCommand::Lab(flags) => other::lab("lab", flags),
+        StraitCommand::Demo(flags) => other::demo(flags),
+        StraitCommand::Lab(flags) => other::lab(flags),
         StraitCommand::Authority(flags) => authority::run(flags),
         StraitCommand::Directory(flags) => other::directory(flags),
         StraitCommand::Broker(flags) => other::broker(flags),

@@ -15,7 +15,9 @@ struct Program {
     package: &'static str,
 }
 
-/// What shows and measures tunnels.
+/// What shows a tunnel between two hosts of this machine.
+const DEMO: Program = Program { name: "strait-demo", package: "strait-demo" };
+/// What measures tunnels.
 const LAB: Program = Program { name: "strait-lab", package: "strait-lab-cli" };
 /// What holds objects for others, with all that an S3 client takes.
 const BROKER: Program = Program { name: "strait-broker", package: "strait-broker" };
@@ -23,9 +25,14 @@ const BROKER: Program = Program { name: "strait-broker", package: "strait-broker
 /// What serves certificates, with all that a client of etcd takes.
 const DIRECTORY: Program = Program { name: "strait-directory", package: "strait-directory" };
 
-/// Replaces this process by `strait-lab command ...`; returns only why that failed.
-pub(crate) fn lab(command: &str, flags: &flags::PassedOn) -> CommandResult {
-    run(LAB, Some(command), flags)
+/// Replaces this process by `strait-demo ...`; returns only why that failed.
+pub(crate) fn demo(flags: &flags::PassedOn) -> CommandResult {
+    run(DEMO, None, flags)
+}
+
+/// Replaces this process by `strait-lab lab ...`; returns only why that failed.
+pub(crate) fn lab(flags: &flags::PassedOn) -> CommandResult {
+    run(LAB, Some("lab"), flags)
 }
 
 /// Replaces this process by `strait-broker ...`; returns only why that failed.

@@ -8,12 +8,32 @@ use std::process::Command;
 
 /// The crates that `cargo build --package strait` takes, with these flags.
 fn crates(flags: &[&str]) -> BTreeSet<String> {
+    let with_features = tree("normal", flags);
+    with_features.iter().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+}
+
+/// These crates: name, version and features of each.
+fn tree(edges: &str, flags: &[&str]) -> BTreeSet<String> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["tree", "--locked", "--package", "strait", "--edges", "normal", "--prefix", "none"]);
-    let output = command.args(["--format", "{p}"]).args(flags).output().unwrap();
+    command.args(["tree", "--locked", "--package", "strait", "--edges", edges, "--prefix", "none"]);
+    let output = command.args(["--format", "{p} [{f}]"]).args(flags).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let lines = String::from_utf8(output.stdout).unwrap();
-    lines.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
+    lines
+        .lines()
+        .map(|line| line.trim_end_matches(" (*)").to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[test]
+fn built_with_the_demonstration_it_has_the_same_features() {
+    // So `make demo` compiles what both have once, and `strait` is the one that `make build` makes.
+    let (alone, both) = (tree("normal,build", &[]), tree("normal,build", &["--package", "strait-demo"]));
+    let changed: Vec<_> = alone.difference(&both).collect();
+    assert!(changed.is_empty(), "{changed:#?}");
+    let more: BTreeSet<&str> = both.difference(&alone).filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(more, BTreeSet::from(["strait-demo", "strait-sim", "strait-testbed", "strait-testdata"]));
 }
 
 #[test]
@@ -23,6 +43,7 @@ fn nothing_of_the_lab_is_in_it() {
     for of_the_lab in [
         "strait-lab",
         "strait-lab-cli",
+        "strait-demo",
         "strait-sim",
         "strait-testbed",
         "strait-bench",

@@ -1,15 +1,14 @@
-//! `strait-lab`: what shows and measures tunnels on one machine, and what no tunnel needs: the demonstration, the papers'
-//! tables, the model against real tunnels. The tunnels are run by `strait`.
+//! `strait-lab`: measures on one machine, and holds what no tunnel needs: the papers' tables, the model against real tunnels.
+//! The tunnels are run by `strait`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod demo;
 mod flags;
 mod lab;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
-use strait_terminal::{failure, output, pages, progress, table, units};
+use strait_terminal::{failure, output, pages, progress, table};
 
 use failure::{Code, CommandResult, Failure};
 use flags::{LabCommand, LabFlags};
@@ -23,7 +22,6 @@ fn main() -> ExitCode {
 
 fn run(command: &LabCommand) -> CommandResult {
     match command {
-        LabCommand::Demo(flags) => demo::run(flags),
         LabCommand::Lab(flags) => lab::run(flags),
         LabCommand::Completions(flags) => pages::completions(flags, LabFlags::command()),
         LabCommand::Man(flags) => pages::man(flags, LabFlags::command()),

@@ -128,6 +128,7 @@ fn terms(bytes: u64, steps: [Option<u8>; 4]) -> MeteringTerms {
 }
 
 #[test]
+#[ignore = "three months of two nodes take a minute"]
 fn a_month_is_counted_forecast_and_kept_within_its_cap() {
     // As much as it takes: the window is said for a part of the cap that is not reached.
     let free = month(terms(1_000_000_000_000, [Some(80), Some(90), None, None]));

@@ -4,7 +4,34 @@ use std::ffi::OsStr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
+
 use crate::{Code, Failure};
+
+/// Which `strait` runs the tunnels.
+#[derive(Debug, Args)]
+pub struct TunnelProgram {
+    /// The program that runs the tunnels [default: strait beside this program, or else in PATH]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
+    strait: Option<PathBuf>,
+}
+
+impl TunnelProgram {
+    /// Its absolute path, as it is run from elsewhere.
+    ///
+    /// # Errors
+    /// A [`Failure`] when the program that was named cannot be found, or none is.
+    pub fn path(&self) -> Result<PathBuf, Failure> {
+        match &self.strait {
+            Some(path) => {
+                let doing = || Failure::doing(format!("use {}", path.display()));
+                path.metadata().map_err(doing())?;
+                std::path::absolute(path).map_err(doing())
+            }
+            None => find("strait", "strait"),
+        }
+    }
+}
 
 /// The program called `name`: beside this program's own file, or else in `PATH`; `package` is the cargo package that builds it.
 ///

@@ -3,6 +3,7 @@
 
 pub mod reference;
 pub mod skip;
+pub mod thorough;
 
 use std::path::{Path, PathBuf};
 

@@ -137,7 +137,7 @@ fn needs(list: &str) -> Result<Vec<Need>, String> {
 
 /// The test that runs, behind the name of its program without the number that cargo adds. The harness names each
 /// thread after its test; a thread that the test started has no name.
-fn caller() -> String {
+pub(crate) fn caller() -> String {
     let program = env::current_exe().ok();
     let program =
         program.as_deref().and_then(Path::file_stem).map(|stem| stem.to_string_lossy().into_owned());
@@ -148,7 +148,7 @@ fn caller() -> String {
 }
 
 /// Adds a line; in one call, so that lines of several processes stay whole (write(2), `O_APPEND`).
-fn record(path: &Path, line: &str) -> io::Result<()> {
+pub(crate) fn record(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{line}\n").as_bytes())
 }
 

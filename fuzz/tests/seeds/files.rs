@@ -73,7 +73,7 @@ pub fn delta_patch_seeds() -> Vec<Seed> {
     new.splice(20_000..20_100, *b"something else");
     new.drain(..300);
     let signature = signature(&old);
-    let ranges = || [0..new.len() as u64].into_iter();
+    let ranges = || std::iter::once(0..new.len() as u64);
     let mut planner = DeltaPlanner::new(DeltaKnown::Ids(signature.ids()), key(), new.len() as u64, ranges());
     let plan = planner.next_window(&mut &new[..], &mut SentChunks::default(), None).unwrap().unwrap();
     let fine = signature.fine(plan.ask(), &mut &old[..]).unwrap();

@@ -125,7 +125,8 @@ pub fn direct_seeds() -> Vec<Seed> {
         [&[next.0, high, low][..], payload].concat()
     };
     let mut inner = v4(Protocol::UDP, 0, &datagram(b"query"));
-    (inner[12..16].copy_from_slice(&[192, 0, 2, 1]), inner[10..12].fill(0));
+    inner[12..16].copy_from_slice(&[192, 0, 2, 1]);
+    inner[10..12].fill(0);
     let checksum = ip::v4_header_checksum(&inner[..20]).to_be_bytes();
     inner[10..12].copy_from_slice(&checksum);
     let mut compressed = vec![0x5a; 24];

@@ -1,8 +1,12 @@
 //! The cases that are tried.
 
+use std::collections::BTreeSet;
+
 use strait_crypto::{Cipher, Integrity, Suite};
+use strait_testdata::thorough::all_or;
 
 use crate::case::{Ah, Case, Esp, Mode, Version};
+use crate::tried::kind;
 
 /// What ESP is tried with: the suites, AES-CBC with each HMAC of RFC 4868, and what old peers have.
 const ESP: [Esp; 9] = [
@@ -20,14 +24,54 @@ const ESP: [Esp; 9] = [
 /// Bundles of this size make fragments of full packets; of the other one they hold several.
 const BUNDLES: [u16; 2] = [400, 1400];
 
-/// Names words that a case's name must have to be tried, such as `tunnel esn`; without it all are.
+/// Names words that a case's name must have to be tried, such as `tunnel esn`.
 const CHOICE: &str = "STRAIT_TEST_CASES";
 
-/// The cases to try, each with its number among all of them.
+/// The cases to try, each with its number among all of them: those that [`CHOICE`] names, or else all, of which `make test` takes
+/// those that [`every_value`] gives.
 pub(crate) fn chosen() -> Vec<(u16, Case)> {
-    let choice = std::env::var(CHOICE).unwrap_or_default();
-    let is_chosen = |name: String| choice.split_whitespace().all(|word| name.split(' ').any(|it| it == word));
-    (0..).zip(matrix()).filter(|(_, case)| is_chosen(case.to_string())).collect()
+    let numbered = (0..).zip(matrix());
+    if let Ok(choice) = std::env::var(CHOICE) {
+        let is_chosen =
+            |name: String| choice.split_whitespace().all(|word| name.split(' ').any(|it| it == word));
+        return numbered.filter(|(_, case)| is_chosen(case.to_string())).collect();
+    }
+    let (all, few) = (matrix(), every_value());
+    if all_or(&format!("{} of {} cases of IPsec", all.len() - few.len(), all.len())) {
+        return numbered.collect();
+    }
+    numbered.filter(|(_, case)| few.contains(case)).collect()
+}
+
+/// So many cases that each algorithm, mode, size, version of IP, length of numbers and carrier is in one of them, with each kind of
+/// protocols that a case can have.
+fn every_value() -> Vec<Case> {
+    let mut seen = BTreeSet::new();
+    let mut few: Vec<Case> = Vec::new();
+    // From both ends in turn: neighbours differ in one value only.
+    let all = matrix();
+    for (one, other) in all.iter().zip(all.iter().rev()).take(all.len().div_ceil(2)) {
+        for case in [one, other] {
+            let news = values(*case).into_iter().filter(|value| seen.insert(value.clone())).count();
+            if news > 0 {
+                few.push(*case);
+            }
+        }
+    }
+    few
+}
+
+/// The values of a case, one in each dimension.
+fn values(case: Case) -> [String; 7] {
+    [
+        format!("{:?}", case.esp),
+        format!("{:?}", case.ah),
+        format!("{:?}", case.mode),
+        format!("{:?}", case.outer),
+        format!("esn {}", case.esn),
+        format!("udp {}", case.udp),
+        kind(case),
+    ]
 }
 
 /// Every case, in a steady order.
@@ -94,11 +138,18 @@ fn modes(case: Case) -> [Case; 4] {
 
 #[test]
 fn every_case_has_a_name_of_its_own() {
-    let names: std::collections::BTreeSet<String> = matrix().iter().map(ToString::to_string).collect();
+    let names: BTreeSet<String> = matrix().iter().map(ToString::to_string).collect();
     assert_eq!(names.len(), matrix().len());
     // Nine kinds of ESP over both carriers, two of AH, two padded ones, three of both, each with two lengths of numbers in
     // two modes over two versions; six with IPComp; two sizes of bundles.
     assert_eq!(names.len(), 9 * 2 * 8 + 2 * 8 + 2 + 3 * 8 + 6 * 4 + 2 * 8);
     assert!(names.contains("ah hmac-sha-256-128 esp aes-128-gcm ipcomp transport ipv6"), "{names:#?}");
     assert!(names.contains("esp 3des-cbc hmac-sha-1-96 tunnel ipv4 esn udp"), "{names:#?}");
+}
+
+#[test]
+fn the_few_cases_have_every_value_of_all_cases() {
+    let of = |cases: Vec<Case>| -> BTreeSet<String> { cases.into_iter().flat_map(values).collect() };
+    assert_eq!(of(every_value()), of(matrix()));
+    assert!(every_value().len() * 3 < matrix().len(), "{}", every_value().len());
 }

@@ -37,7 +37,7 @@ impl Tried {
 }
 
 /// A case without its addresses, algorithms and lengths.
-fn kind(case: Case) -> String {
+pub(crate) fn kind(case: Case) -> String {
     let protocols = [
         case.ah.map(|_| "ah"),
         case.esp.map(|_| "esp"),

@@ -15,6 +15,7 @@ use serde_json::Value;
 use strait_clock::Random;
 use strait_scheduler::Rate;
 use strait_testbed::{Extra, LinkSpec, TwoHosts, children};
+use strait_testdata::thorough::all_or;
 
 use crate::pair::{PATIENCE, Pair, allowed, eventually};
 use content::Content;
@@ -25,8 +26,9 @@ use watcher::{Permitted, Watcher, files, permit};
 const LINK: u64 = 1_500_000;
 /// What daemons know of it: a little less, so that the queue is theirs.
 const KNOWN: &str = "[link]\nup = \"1.48Mbit\"\ndown = \"1.48Mbit\"\noverhead = 14\n";
-/// Kills of each transfer.
+/// Kills of each transfer, and of those that `make test` carries out.
 const KILLS: usize = 10;
+const FEW_KILLS: usize = 4;
 /// The latest moment of a kill after the command began: the mean is half of it, so that all take some 50 s.
 const LATEST: u64 = 10_000;
 /// What a kill may cost on the link, in bytes: of 2 s between two records or groups, 2 s to make the one before and this one durable
@@ -46,12 +48,17 @@ enum Victim {
     FarDaemon,
 }
 
+const EACH: [Victim; FEW_KILLS] = [Victim::Command, Victim::Worker, Victim::NearDaemon, Victim::FarDaemon];
+
 /// One of the transfers.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     get: bool,
     content: Content,
     seed: u64,
+    kills: usize,
+    /// Its number among them.
+    number: usize,
 }
 
 /// What one run of the command came to.
@@ -206,7 +213,7 @@ impl Scene {
         format!("{:?}: {errors}\n{}", self.case, self.pair.logs())
     }
 
-    /// Kills it ten times and lets it come to its end: how many bytes crossed the link.
+    /// Kills it as often as the case says and lets it come to its end: how many bytes crossed the link.
     fn carry_out(mut self) -> (u64, u64) {
         let mut permitted = Permitted::new();
         permit(&self.source, &mut permitted);
@@ -214,13 +221,15 @@ impl Scene {
         permit(&self.target, &mut permitted);
         let watcher = Watcher::start(self.target.clone(), permitted);
         let mut runs = Vec::new();
-        for _ in 0..KILLS {
-            let victim = match self.random.below(8) {
+        for at in 0..self.case.kills {
+            let drawn = match self.random.below(8) {
                 0..3 => Victim::Command,
                 3..6 => Victim::Worker,
                 6 => Victim::NearDaemon,
                 _ => Victim::FarDaemon,
             };
+            // Each once, beginning with another in each transfer; then by chance.
+            let victim = if at < EACH.len() { EACH[(at + self.case.number) % EACH.len()] } else { drawn };
             let run = self.run(Some(victim));
             let killed = run.status.signal() == Some(9);
             let fine = match victim {
@@ -283,6 +292,8 @@ fn ten_transfers_that_are_killed_ten_times_each_end_whole() {
     let seed: u64 = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("STRAIT_SEED={seed}");
     let begun = Instant::now();
+    let all = all_or("the second five of ten transfers, and six of the ten kills of each");
+    let (count, kills) = if all { (10, KILLS) } else { (5, FEW_KILLS) };
     let (send, get) = (false, true);
     let kinds = [
         (send, Content::Words),
@@ -291,8 +302,14 @@ fn ten_transfers_that_are_killed_ten_times_each_end_whole() {
         (get, Content::Tree),
         (send, Content::WordsOverOlder),
     ];
-    let cases = kinds.into_iter().cycle().take(10).zip(0..);
-    let cases = cases.map(|((get, content), at)| Case { get, content, seed: seed * 100 + at });
+    let cases = kinds.into_iter().cycle().take(count).zip(0..);
+    let cases = cases.map(|((get, content), at)| Case {
+        get,
+        content,
+        seed: seed * 100 + at as u64,
+        kills,
+        number: at,
+    });
     thread::scope(|scope| {
         let all: Vec<_> =
             cases.map(|case| (case, scope.spawn(move || Scene::new(case).carry_out()))).collect();
@@ -301,5 +318,5 @@ fn ten_transfers_that_are_killed_ten_times_each_end_whole() {
             println!("{case:?}: {wire} bytes on the wire, {looks} looks");
         }
     });
-    println!("{KILLS} kills of each in {:?}", begun.elapsed());
+    println!("{kills} kills of each in {:?}", begun.elapsed());
 }

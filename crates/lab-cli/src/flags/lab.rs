@@ -8,9 +8,8 @@ use strait_compress::Method;
 use strait_ipsec::{Mix, Padding};
 use strait_lab::crime::CrimePlace;
 use strait_lab::paths::PathLab;
-
-use super::TunnelProgram;
-use crate::demo::DemoLink;
+use strait_scheduler::{ParseRateError, Rate};
+use strait_terminal::program::TunnelProgram;
 
 /// Flags of `lab`.
 #[derive(Debug, Args)]
@@ -161,8 +160,8 @@ pub(crate) struct LabEnskip {
 #[derive(Debug, Args)]
 pub(crate) struct LabVerify {
     /// These links only, such as 10Mbit; `unshaped` is as fast as memory [default: six from 1.5Mbit on]
-    #[arg(long = "link", value_name = "RATE", num_args = 1..)]
-    pub(crate) links: Vec<DemoLink>,
+    #[arg(long = "link", value_name = "RATE", num_args = 1.., value_parser = link)]
+    pub(crate) links: Vec<Option<Rate>>,
     /// These caps on blocks only, in bytes [default: 65536 and 4096]
     #[arg(long = "block", value_name = "BYTES", num_args = 1.., value_parser = clap::value_parser!(u32).range(2_048..=65_536))]
     pub(crate) blocks: Vec<u32>,
@@ -240,4 +239,9 @@ pub(crate) struct LabPaths {
     /// Ten seconds of each path: to see that all is well, not for figures
     #[arg(long)]
     pub(crate) quick: bool,
+}
+
+/// The rate of a link, or none for one as fast as memory.
+fn link(given: &str) -> Result<Option<Rate>, ParseRateError> {
+    if given == "unshaped" { Ok(None) } else { given.parse().map(Some) }
 }

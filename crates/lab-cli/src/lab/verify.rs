@@ -45,7 +45,7 @@ fn grid(flags: &flags::LabVerify) -> Result<VerifyGrid, Failure> {
     let effort = if flags.quick { Effort::Quick } else { Effort::Full };
     let mut grid = VerifyGrid::new(effort, contents);
     if !flags.links.is_empty() {
-        grid.links = flags.links.iter().map(|link| link.rate()).collect();
+        grid.links.clone_from(&flags.links);
     }
     if !flags.blocks.is_empty() {
         grid.blocks.clone_from(&flags.blocks);

@@ -37,14 +37,14 @@ impl DemoLink {
     }
 
     /// As a noun.
-    pub(super) fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         match self {
             DemoLink::Rate(rate) => format!("a link of {rate} each way"),
             DemoLink::Unshaped => "an unshaped link".to_owned(),
         }
     }
 
-    pub(super) const fn spec(self) -> LinkSpec {
+    pub(crate) const fn spec(self) -> LinkSpec {
         match self {
             DemoLink::Rate(rate) => LinkSpec::thin(rate),
             DemoLink::Unshaped => LinkSpec::unshaped(),
@@ -52,7 +52,7 @@ impl DemoLink {
     }
 
     /// How often each way is measured.
-    pub(super) const fn passes(self) -> usize {
+    pub(crate) const fn passes(self) -> usize {
         match self {
             DemoLink::Rate(rate) if rate.bits() < FAST => 1,
             _ => PASSES,
@@ -60,7 +60,7 @@ impl DemoLink {
     }
 
     /// The files, each so many times over that moving it takes long enough to be measured, as far as memory reaches.
-    pub(super) fn enough_of(self, files: &[SampleFile]) -> Vec<SampleFile> {
+    pub(crate) fn enough_of(self, files: &[SampleFile]) -> Vec<SampleFile> {
         let most = MOST / files.len().max(1);
         let wanted =
             self.rate().map_or(u64::MAX, |rate| rate.bits() / 8 * LONG_ENOUGH.as_millis() as u64 / 1000);

@@ -11,10 +11,10 @@ use strait_testbed::{
     DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
 };
 
-use super::path::{DemoPath, DemoWire};
-use super::result::{DemoTunnel, Moved};
 use crate::failed;
-use crate::failure::Failure;
+use crate::path::{DemoPath, DemoWire};
+use crate::result::{DemoTunnel, Moved};
+use strait_terminal::Failure;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How the files travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum DemoVariant {
+pub(crate) enum DemoVariant {
     /// Beside the tunnel, in the clear.
     Plain,
     /// Through the tunnel, encrypted only.
@@ -33,11 +33,11 @@ pub(super) enum DemoVariant {
 
 impl DemoVariant {
     /// In the order of the demonstration.
-    pub(super) const ALL: [DemoVariant; 3] =
+    pub(crate) const ALL: [DemoVariant; 3] =
         [DemoVariant::Plain, DemoVariant::Tunnel, DemoVariant::Compressed];
 
     /// One word, for file names.
-    pub(super) const fn word(self) -> &'static str {
+    pub(crate) const fn word(self) -> &'static str {
         match self {
             DemoVariant::Plain => "plain",
             DemoVariant::Tunnel => "tunnel",
@@ -46,7 +46,7 @@ impl DemoVariant {
     }
 
     /// A few words, for people.
-    pub(super) const fn words(self) -> &'static str {
+    pub(crate) const fn words(self) -> &'static str {
         match self {
             DemoVariant::Plain => "plain link",
             DemoVariant::Tunnel => "tunnel",
@@ -57,7 +57,7 @@ impl DemoVariant {
 
 /// Two hosts joined by a path. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct DemoHosts {
+pub(crate) struct DemoHosts {
     // In the order in which they must go: daemons, hosts, folder.
     daemons: Vec<DaemonProcess>,
     hosts: TwoHosts,
@@ -71,7 +71,7 @@ pub(super) struct DemoHosts {
 
 impl DemoHosts {
     /// Makes hosts, link, folder and, with `program`, keys; the same program runs the tunnel.
-    pub(super) fn set(path: DemoPath, program: &Path) -> Result<DemoHosts, Error> {
+    pub(crate) fn set(path: DemoPath, program: &Path) -> Result<DemoHosts, Error> {
         let dir = Workdir::create()?;
         let (hosts, wire) = path.hosts()?;
         let sites = Site::pair(program, &hosts, dir.path())?;
@@ -79,27 +79,27 @@ impl DemoHosts {
     }
 
     /// Keeps the folder.
-    pub(super) fn keep(&mut self) {
+    pub(crate) fn keep(&mut self) {
         self.dir.keep();
     }
 
     /// Where configurations, keys and logs are.
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.dir.path()
     }
 
     /// What has crossed the link so far.
-    pub(super) fn traffic(&self) -> Result<LinkTraffic, Error> {
+    pub(crate) fn traffic(&self) -> Result<LinkTraffic, Error> {
         self.hosts.link.traffic()
     }
 
     /// Packets that the path has lost so far by chance, where it does.
-    pub(super) fn lost(&self) -> Option<u64> {
+    pub(crate) fn lost(&self) -> Option<u64> {
         self.path.loss.and(self.wire.as_ref()).map(DemoWire::lost)
     }
 
     /// Gets everything running that this way needs.
-    pub(super) fn start(&mut self, way: DemoVariant) -> Result<(), Error> {
+    pub(crate) fn start(&mut self, way: DemoVariant) -> Result<(), Error> {
         if way == DemoVariant::Plain {
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl DemoHosts {
     }
 
     /// Moves one file from the first site to the second.
-    pub(super) fn transfer(
+    pub(crate) fn transfer(
         &self,
         way: DemoVariant,
         file: &SampleFile,
@@ -142,7 +142,7 @@ impl DemoHosts {
     }
 
     /// What was decided on the file that was just moved, where anything was to be decided.
-    pub(super) fn chosen(&mut self, way: DemoVariant) -> Result<Option<DecisionReport>, Failure> {
+    pub(crate) fn chosen(&mut self, way: DemoVariant) -> Result<Option<DecisionReport>, Failure> {
         let (DemoVariant::Compressed, Some(sender)) = (way, self.daemons.first()) else { return Ok(None) };
         let decisions = report(sender)?.decisions.into_iter().flatten();
         let fresh: Vec<DecisionReport> = decisions.filter(|it| self.seen.insert(it.class.clone())).collect();
@@ -150,7 +150,7 @@ impl DemoHosts {
     }
 
     /// Asks the daemons what they did and ends them, in order.
-    pub(super) fn finish(&mut self) -> Result<Vec<DemoTunnel>, Failure> {
+    pub(crate) fn finish(&mut self) -> Result<Vec<DemoTunnel>, Failure> {
         let daemons = std::mem::take(&mut self.daemons);
         let asked = daemons
             .iter()
@@ -168,7 +168,7 @@ impl DemoHosts {
     }
 
     /// The ends of the daemons' logs.
-    pub(super) fn last_words(&self) -> String {
+    pub(crate) fn last_words(&self) -> String {
         let logs = self.sites.iter().zip(&self.daemons);
         let ends = logs.map(|(site, daemon)| format!("{} said:\n{}", site.name(), daemon.last_words()));
         ends.collect::<Vec<_>>().join("\n")

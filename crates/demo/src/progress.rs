@@ -5,15 +5,15 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_testbed::sample::SampleFile;
 
-use super::path::DemoPath;
-use super::result::Moved;
-use super::stage::DemoVariant;
-use crate::failure::colours;
-use crate::units;
+use crate::path::DemoPath;
+use crate::result::Moved;
+use crate::stage::DemoVariant;
+use strait_terminal::colours;
+use strait_terminal::units;
 
 /// Tells how far the demonstration is, on standard error.
 #[derive(Debug)]
-pub(super) struct DemoProgress {
+pub(crate) struct DemoProgress {
     bar: ProgressBar,
     /// Bytes of files that have arrived before the present one.
     before: u64,
@@ -22,7 +22,7 @@ pub(super) struct DemoProgress {
 
 impl DemoProgress {
     /// Says what is about to happen.
-    pub(super) fn new(files: &[SampleFile], path: DemoPath) -> DemoProgress {
+    pub(crate) fn new(files: &[SampleFile], path: DemoPath) -> DemoProgress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
         let passes = (DemoVariant::ALL.len() * path.link.passes()) as u64;
         eprintln!(
@@ -45,7 +45,7 @@ impl DemoProgress {
     }
 
     /// A way is being prepared.
-    pub(super) fn prepare(&self, way: DemoVariant) {
+    pub(crate) fn prepare(&self, way: DemoVariant) {
         let text = match way {
             DemoVariant::Plain => "plain link".to_owned(),
             DemoVariant::Tunnel | DemoVariant::Compressed => {
@@ -57,17 +57,17 @@ impl DemoProgress {
     }
 
     /// A file starts.
-    pub(super) fn begin(&self, way: DemoVariant, file: &SampleFile) {
+    pub(crate) fn begin(&self, way: DemoVariant, file: &SampleFile) {
         self.bar.set_message(format!("{}: {}", way.words(), file.name));
     }
 
     /// So many bytes of the present file have arrived.
-    pub(super) fn at(&self, bytes: u64) {
+    pub(crate) fn at(&self, bytes: u64) {
         self.bar.set_position(self.before + bytes);
     }
 
     /// A file has arrived.
-    pub(super) fn end(&mut self, file: &SampleFile, moved: &Moved) {
+    pub(crate) fn end(&mut self, file: &SampleFile, moved: &Moved) {
         self.before += file.bytes.len() as u64;
         self.bar.set_position(self.before);
         self.say(&format!(
@@ -81,7 +81,7 @@ impl DemoProgress {
     }
 
     /// All is done.
-    pub(super) fn finish(&self) {
+    pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }
 

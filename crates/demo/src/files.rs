@@ -4,14 +4,14 @@ use std::path::{Path, PathBuf};
 
 use strait_testbed::sample::{self, SampleFile};
 
-use crate::failure::{CommandResult, Failure};
-use crate::units;
+use strait_terminal::units;
+use strait_terminal::{CommandResult, Failure};
 
 /// Everything is held in memory, to be compared where it arrives.
 const TOTAL_MAX: u64 = 1 << 30;
 
 /// The named files, or the generated sample when none is named.
-pub(super) fn load(paths: &[PathBuf]) -> Result<Vec<SampleFile>, Failure> {
+pub(crate) fn load(paths: &[PathBuf]) -> Result<Vec<SampleFile>, Failure> {
     if paths.is_empty() {
         return Ok(sample::generate(sample::DEFAULT_SEED));
     }
@@ -40,7 +40,7 @@ pub(super) fn load(paths: &[PathBuf]) -> Result<Vec<SampleFile>, Failure> {
 }
 
 /// Writes the generated sample into a folder; existing files stay as they are.
-pub(super) fn save_sample(folder: &Path) -> CommandResult {
+pub(crate) fn save_sample(folder: &Path) -> CommandResult {
     std::fs::create_dir_all(folder).map_err(Failure::doing(format!("make {}", folder.display())))?;
     for file in sample::generate(sample::DEFAULT_SEED) {
         let path = folder.join(&file.name);

@@ -8,30 +8,30 @@ use strait_scheduler::Rate;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
 
-use super::path::{DemoPath, LossShare};
-use super::stage::DemoVariant;
-use crate::table::{Side, TextTable};
-use crate::units;
+use crate::path::{DemoPath, LossShare};
+use crate::stage::DemoVariant;
 use strait_terminal::decision::runner_up;
+use strait_terminal::table::{Side, TextTable};
+use strait_terminal::units;
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Moved {
+pub(crate) struct Moved {
     /// From the call to `connect` until the sender knew that all had arrived.
-    pub(super) took: Duration,
+    pub(crate) took: Duration,
     /// What crossed the link meanwhile.
-    pub(super) wire: LinkTraffic,
+    pub(crate) wire: LinkTraffic,
 }
 
 /// What a daemon said about itself at the end, and what it used.
 #[derive(Clone, Debug)]
-pub(super) struct DemoTunnel {
+pub(crate) struct DemoTunnel {
     /// The site's name.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// What `strait show --json` said.
-    pub(super) report: DaemonReport,
+    pub(crate) report: DaemonReport,
     /// Processor time and memory.
-    pub(super) cost: ProcessCost,
+    pub(crate) cost: ProcessCost,
 }
 
 /// The Ethernet header, which the link counts and the tunnel does not.
@@ -64,23 +64,23 @@ fn sentence(site: &str, own_count: u64, cost: ProcessCost, measured: &Measured) 
 
 /// Everything about one way of moving the files.
 #[derive(Clone, Debug)]
-pub(super) struct Measured {
+pub(crate) struct Measured {
     /// Which way.
-    pub(super) way: DemoVariant,
+    pub(crate) way: DemoVariant,
     /// Bytes on the wire before the first file, both ways: handshakes.
-    pub(super) setup: u64,
+    pub(crate) setup: u64,
     /// The files, in order.
-    pub(super) moved: Vec<Moved>,
+    pub(crate) moved: Vec<Moved>,
     /// What was decided on each file at the end, where there was a choice.
-    pub(super) chosen: Vec<Option<DecisionReport>>,
+    pub(crate) chosen: Vec<Option<DecisionReport>>,
     /// Packets that the path lost by chance meanwhile, where it does.
-    pub(super) lost: Option<u64>,
+    pub(crate) lost: Option<u64>,
     /// The daemons, where there were any.
-    pub(super) tunnels: Vec<DemoTunnel>,
+    pub(crate) tunnels: Vec<DemoTunnel>,
 }
 
 /// Of several passes over the ways, the last, with the time and the bytes of each file's middle one by time.
-pub(super) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
+pub(crate) fn middle(mut passes: Vec<Vec<Measured>>) -> Vec<Measured> {
     let Some(mut last) = passes.pop() else { return Vec::new() };
     for (way, measured) in last.iter_mut().enumerate() {
         for (file, moved) in measured.moved.iter_mut().enumerate() {
@@ -116,13 +116,13 @@ impl Measured {
 
 /// The whole demonstration, ready to be printed.
 #[derive(Debug)]
-pub(super) struct Summary<'a> {
+pub(crate) struct Summary<'a> {
     /// The path.
-    pub(super) path: DemoPath,
+    pub(crate) path: DemoPath,
     /// What was moved.
-    pub(super) files: &'a [SampleFile],
-    /// How it went, in the order of [`Way::ALL`].
-    pub(super) measured: &'a [Measured],
+    pub(crate) files: &'a [SampleFile],
+    /// How it went, in the order of [`DemoVariant::ALL`].
+    pub(crate) measured: &'a [Measured],
 }
 
 /// The columns' heads, in two lines.
@@ -146,7 +146,7 @@ const HEAD: [[&str; 12]; 2] = [
 
 impl Summary<'_> {
     /// For people: the table, and what it comes to.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         format!(
             "\n{} over {}; \"wire\" is whole Ethernet frames, both ways{}\n\n{}\n{}\n{}",
             self.count(),
@@ -243,7 +243,7 @@ impl Summary<'_> {
     }
 
     /// For programs: every number in bytes and seconds, and what the daemons said.
-    pub(super) fn json(&self) -> String {
+    pub(crate) fn json(&self) -> String {
         let files: Vec<Value> = self
             .files
             .iter()

@@ -1,26 +1,37 @@
-//! `demo`: two hosts, a thin link, real files; first beside a tunnel, then through one, then with compression.
+//! `strait-demo`: two hosts, a thin link, real files; first beside a tunnel, then through one, then with compression. The tunnels
+//! are run by `strait`.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod files;
+mod flags;
 mod link;
 mod path;
 mod progress;
 mod result;
 mod stage;
 
+use std::process::ExitCode;
+
+use clap::Parser;
+use strait_terminal::output::print;
+use strait_terminal::{Code, CommandResult, Failure};
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Error, interrupt, sandbox};
 
-use crate::failure::{CommandResult, Failure};
-use crate::output::print;
-use crate::{failed, flags};
-pub(crate) use link::DemoLink;
-pub(crate) use path::{DemoPath, LossShare};
+use flags::DemoFlags;
 use progress::DemoProgress;
 use result::{Measured, Summary};
 use stage::{DemoHosts, DemoVariant};
 
+fn main() -> ExitCode {
+    match run(&DemoFlags::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report("strait-demo"),
+    }
+}
+
 /// Runs the demonstration and prints its table.
-pub(crate) fn run(flags: &flags::Demo) -> CommandResult {
+fn run(flags: &DemoFlags) -> CommandResult {
     if let Some(folder) = &flags.save_sample {
         return files::save_sample(folder);
     }
@@ -85,4 +96,14 @@ fn explain(stage: &DemoHosts, error: Error) -> Failure {
     let interrupted = matches!(error, Error::Interrupted(_));
     let failure = failed(error);
     if interrupted { failure } else { failure.remedy(stage.last_words()) }
+}
+
+/// What is said of an error of the testbed, and with which exit code.
+fn failed(error: Error) -> Failure {
+    let code = match &error {
+        Error::Forbidden(_) => Code::Environment,
+        Error::Interrupted(signal) => Code::Signal(*signal),
+        _ => Code::Failed,
+    };
+    Failure::new(error).code(code)
 }

@@ -8,7 +8,7 @@ use strait_scheduler::Rate;
 use strait_sim::{LinkSettings, LossModel, SimLink};
 use strait_testbed::{EmulatedPath, Error, FrameDirection, LinkSpec, Relay, TwoHosts};
 
-use super::link::DemoLink;
+use crate::link::DemoLink;
 
 /// What the modem's queue holds, as that of [`LinkSpec::thin`].
 const QUEUE: Duration = Duration::from_millis(300);
@@ -18,15 +18,15 @@ const SEED: u64 = 4303;
 /// A link; a round trip and loss where they are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct DemoPath {
-    pub(super) link: DemoLink,
+    pub(crate) link: DemoLink,
     /// Of a small packet on the empty path; without one the hosts are beside each other.
-    pub(super) rtt: Option<Duration>,
-    pub(super) loss: Option<LossShare>,
+    pub(crate) rtt: Option<Duration>,
+    pub(crate) loss: Option<LossShare>,
 }
 
 /// What takes the place of the wire between two hosts, where the kernel's own link does not do.
 #[derive(Debug)]
-pub(super) struct DemoWire {
+pub(crate) struct DemoWire {
     path: EmulatedPath,
     _relay: Relay,
 }
@@ -45,7 +45,7 @@ impl DemoPath {
     }
 
     /// As a noun.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let mut words = self.link.words();
         if let Some(rtt) = self.rtt {
             words.push_str(&format!(", a round trip of {} ms", rtt.as_millis()));
@@ -57,7 +57,7 @@ impl DemoPath {
     }
 
     /// Two hosts at its ends, and the wire between them if the kernel's link is not it.
-    pub(super) fn hosts(&self) -> Result<(TwoHosts, Option<DemoWire>), Error> {
+    pub(crate) fn hosts(&self) -> Result<(TwoHosts, Option<DemoWire>), Error> {
         let Some((rate, true)) = self.link.rate().zip(Some(self.rtt.is_some() || self.loss.is_some())) else {
             return Ok((TwoHosts::direct(self.spec())?, None));
         };
@@ -80,7 +80,7 @@ impl DemoPath {
 
 impl DemoWire {
     /// Packets that it has lost so far by chance, both ways; what its queues could not hold is not among them.
-    pub(super) fn lost(&self) -> u64 {
+    pub(crate) fn lost(&self) -> u64 {
         [FrameDirection::There, FrameDirection::Back].map(|way| self.path.counters(way).lost).iter().sum()
     }
 }
@@ -93,7 +93,7 @@ impl LossShare {
     /// Above this no handshake comes to its end in a time that people would wait.
     const MOST: f64 = 0.5;
 
-    pub(super) const fn share(self) -> f64 {
+    pub(crate) const fn share(self) -> f64 {
         self.0
     }
 }
