@@ -19,6 +19,25 @@ const HOSTS: [&str; 9] = [
     "strait-testbed",
 ];
 
+/// Integration tests that compare a tunnel with what was computed of it: they need processors at once when they want them.
+const QUIET: [&str; 1] = ["strait/advise"];
+
+/// Which tests run beside which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Group {
+    /// Compares times: one at a time, before all others.
+    Quiet,
+    /// Runs whole hosts, and waits most of the time.
+    Hosts,
+    /// Computes.
+    Computing,
+}
+
+impl Group {
+    /// Every group.
+    pub(crate) const ALL: [Group; 3] = [Group::Quiet, Group::Hosts, Group::Computing];
+}
+
 /// A program that has tests.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Binary {
@@ -28,8 +47,8 @@ pub(crate) struct Binary {
     pub(crate) program: PathBuf,
     /// The folder of the package, where its tests run.
     pub(crate) folder: PathBuf,
-    /// Whether its tests run whole hosts.
-    pub(crate) hosts: bool,
+    /// Beside which others its tests run.
+    pub(crate) group: Group,
 }
 
 impl Binary {
@@ -83,8 +102,12 @@ fn test_binary(message: &Value) -> Option<Binary> {
         "test" => format!("{package}/{target}"),
         other => format!("{package}/{other}/{target}"),
     };
-    let hosts = kind == "test" && HOSTS.contains(&package.as_str());
-    Some(Binary { name, program: program.into(), folder: folder.to_owned(), hosts })
+    let group = match kind {
+        "test" if QUIET.contains(&name.as_str()) => Group::Quiet,
+        "test" if HOSTS.contains(&package.as_str()) => Group::Hosts,
+        _ => Group::Computing,
+    };
+    Some(Binary { name, program: program.into(), folder: folder.to_owned(), group })
 }
 
 /// The name in a package's identifier: `path+file:///…/crates/wire#strait-wire@0.1.0`, or `…/strait#0.1.0` for a folder of that name.
@@ -121,8 +144,7 @@ fn list_one(binary: &Binary) -> Result<Vec<(String, bool)>, String> {
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     };
     let all = names(&[])?;
-    // A program with a `main` of its own lists all its tests whatever it is asked for.
-    let ignored = Some(names(&["--ignored"])?).filter(|ignored| *ignored != all).unwrap_or_default();
+    let ignored = names(&["--ignored"])?;
     Ok(all.into_iter().map(|name| (name.clone(), ignored.contains(&name))).collect())
 }
 
@@ -148,8 +170,8 @@ mod tests {
             r#"{"reason":"build-finished","success":true}"#.to_owned(),
         ];
         let found = find(&messages.join("\n")).unwrap();
-        let names: Vec<(&str, bool)> = found.iter().map(|it| (it.name.as_str(), it.hosts)).collect();
-        assert_eq!(names, [("strait-wire", false), ("strait/tunnel", true)]);
+        let names: Vec<(&str, Group)> = found.iter().map(|it| (it.name.as_str(), it.group)).collect();
+        assert_eq!(names, [("strait-wire", Group::Computing), ("strait/tunnel", Group::Hosts)]);
         assert_eq!(found[0].folder, Path::new("/p/crates/x"));
         assert_eq!(found[1].full_name("a::b"), "strait/tunnel::a::b");
     }

@@ -1,11 +1,11 @@
-//! The pool: two queues of tests, each with its own number of places.
+//! The pool: a queue of tests for each group, each with its own number of places.
 
 use std::collections::VecDeque;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::binary::Binary;
+use crate::binary::{Binary, Group};
 use crate::process::{self, End};
 use crate::report;
 
@@ -44,15 +44,25 @@ pub(crate) struct Pool {
     pub(crate) limit: Duration,
 }
 
-/// The words that start a test which computes: its priority is low, so it takes what the hosts leave.
-const COMPUTING: [&str; 3] = ["nice", "-n", "10"];
+/// The words that give a test a loopback of its own, so that no other program takes a port of it.
+const OWN_LOOPBACK: [&str; 6] =
+    ["unshare", "--net", "--", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""];
 
-/// The words that start a test of whole hosts: its loopback is its own, so no other program takes a port of it.
-const HOSTS: [&str; 6] = ["unshare", "--net", "--", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""];
+/// The words that start a test of a group. Who may not raise a priority (nice(1)) or make a network runs it without.
+fn beginning(group: Group, own_loopback: bool) -> Vec<&'static str> {
+    let priority: &[&str] = match group {
+        Group::Quiet => &["nice", "-n", "-15"],
+        Group::Hosts => &[],
+        // They take what the others leave.
+        Group::Computing => &["nice", "-n", "10"],
+    };
+    let loopback: &[&str] = if own_loopback && group != Group::Computing { &OWN_LOOPBACK } else { &[] };
+    [priority, loopback].concat()
+}
 
 /// Whether tests can have a loopback of their own here.
 fn may_make_networks() -> bool {
-    let [unshare, net, ..] = HOSTS;
+    let [unshare, net, ..] = OWN_LOOPBACK;
     Command::new(unshare)
         .args([net, "ip", "link", "set", "lo", "up"])
         .stderr(Stdio::null())
@@ -63,19 +73,26 @@ fn may_make_networks() -> bool {
 impl Pool {
     /// Runs all tests; the results come in the order in which they ended.
     pub(crate) fn run(self, tests: Vec<Test<'_>>) -> Result<Vec<Outcome<'_>>, String> {
-        let (hosts, computing): (VecDeque<_>, VecDeque<_>) =
-            tests.into_iter().partition(|test| test.binary.hosts);
-        let beside: &[&str] = if may_make_networks() { &HOSTS } else { &[] };
-        let queues = [
-            (self.hosts, beside, Mutex::new(hosts)),
-            (self.computing, &COMPUTING[..], Mutex::new(computing)),
-        ];
+        let own_loopback = may_make_networks();
+        let mut queues = Group::ALL.map(|group| {
+            let places = match group {
+                Group::Quiet => 1,
+                Group::Hosts => self.hosts,
+                Group::Computing => self.computing,
+            };
+            (group, places, beginning(group, own_loopback), Mutex::new(VecDeque::new()))
+        });
+        for test in tests {
+            let queue = queues.iter_mut().find(|(group, ..)| *group == test.binary.group);
+            let (.., queue) = queue.ok_or("a test without a group")?;
+            queue.get_mut().unwrap_or_else(PoisonError::into_inner).push_back(test);
+        }
         let results = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             let mut places = Vec::new();
-            for (count, beside, queue) in &queues {
+            for (_, count, before, queue) in &queues {
                 for _ in 0..*count {
-                    places.push(scope.spawn(|| self.place(queue, beside, &results)));
+                    places.push(scope.spawn(|| self.place(queue, before, &results)));
                 }
             }
             places
@@ -89,7 +106,7 @@ impl Pool {
     fn place<'a>(
         self,
         queue: &Mutex<VecDeque<Test<'a>>>,
-        beside: &[&str],
+        before: &[&str],
         results: &Mutex<Vec<Outcome<'a>>>,
     ) -> Result<(), String> {
         loop {
@@ -97,7 +114,7 @@ impl Pool {
                 return Ok(());
             };
             let command =
-                test.binary.command(beside, &["--exact", "--include-ignored", "--nocapture", &test.name]);
+                test.binary.command(before, &["--exact", "--include-ignored", "--nocapture", &test.name]);
             let start = Instant::now();
             let (end, computed) = process::run(command, self.limit)
                 .map_err(|error| format!("{}: {error}", test.full_name()))?;

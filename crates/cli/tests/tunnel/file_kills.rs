@@ -292,15 +292,15 @@ fn ten_transfers_that_are_killed_ten_times_each_end_whole() {
     let seed: u64 = seed.unwrap_or_else(|| u64::from(std::process::id()));
     println!("STRAIT_SEED={seed}");
     let begun = Instant::now();
-    let all = all_or("the second five of ten transfers, and six of the ten kills of each");
-    let (count, kills) = if all { (10, KILLS) } else { (5, FEW_KILLS) };
+    let all = all_or("seven of ten transfers, and six of the ten kills of each");
+    let (count, kills) = if all { (10, KILLS) } else { (3, FEW_KILLS) };
     let (send, get) = (false, true);
     let kinds = [
         (send, Content::Words),
-        (get, Content::Words),
-        (send, Content::Tree),
         (get, Content::Tree),
         (send, Content::WordsOverOlder),
+        (get, Content::Words),
+        (send, Content::Tree),
     ];
     let cases = kinds.into_iter().cycle().take(count).zip(0..);
     let cases = cases.map(|((get, content), at)| Case {
