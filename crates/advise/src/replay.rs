@@ -9,7 +9,6 @@ use core::time::Duration;
 
 use ipnet::IpNet;
 use strait_clock::Time;
-use strait_compress::Allowed;
 use strait_compress::history::cache::CacheCapacity;
 use strait_crypto::Suite;
 use strait_ipsec::{HistoryScope, LeakPolicy};
@@ -52,8 +51,6 @@ pub struct ReplayLink {
     pub one_way: bool,
     /// Its round-trip time.
     pub round_trip: Duration,
-    /// The methods of compression, in modes that compress.
-    pub allowed: Allowed,
     /// What the tunnel encrypts with.
     pub suite: Suite,
     /// Which flows share history, in modes that have it.
@@ -75,7 +72,6 @@ impl ReplayLink {
             near: None,
             one_way: false,
             round_trip,
-            allowed: Allowed::Any,
             suite,
             history: HistoryScope::Flow,
             wait: Duration::ZERO,
@@ -84,8 +80,8 @@ impl ReplayLink {
     }
 
     fn spec(&self, way: TunnelVariant, policy: LeakPolicy) -> Spec {
-        let ReplayLink { rate, mtu, round_trip, allowed, suite, history, wait, cache, .. } = *self;
-        Spec { way, policy, allowed, suite, history, rate, round_trip, mtu, wait, cache }
+        let ReplayLink { rate, mtu, round_trip, suite, history, wait, cache, .. } = *self;
+        Spec { way, policy, suite, history, rate, round_trip, mtu, wait, cache }
     }
 }
 

@@ -73,8 +73,6 @@ pub(crate) struct Spec {
     pub(crate) way: TunnelVariant,
     /// What is done so that lengths tell less, in modes that compress.
     pub(crate) policy: LeakPolicy,
-    /// The methods, in modes that compress.
-    pub(crate) allowed: Allowed,
     pub(crate) suite: Suite,
     /// Which flows share history, in modes that have it.
     pub(crate) history: HistoryScope,
@@ -219,7 +217,7 @@ fn everything(spec: &Spec) -> RuleSet {
         protocol: None,
         ports: Vec::new(),
         domain: Domain(0),
-        allowed: spec.allowed,
+        allowed: Allowed::Any,
         policy: spec.policy,
     };
     RuleSet::new(all().map(rule).to_vec())

@@ -26,19 +26,8 @@ fn send(way: TunnelVariant, packets: &[(u64, Vec<u8>)]) -> (Sent, u64) {
     let (suite, policy, round_trip) = (Suite::Aes128Gcm, LeakPolicy::NONE, Duration::from_millis(50));
     let cache = CacheCapacity::new(CacheCapacity::MIN).unwrap();
     let history = strait_ipsec::HistoryScope::Flow;
-    let allowed = strait_compress::Allowed::Any;
-    let spec = Spec {
-        way,
-        policy,
-        allowed,
-        suite,
-        history,
-        rate,
-        round_trip,
-        mtu: 1_500,
-        wait: Duration::ZERO,
-        cache,
-    };
+    let spec =
+        Spec { way, policy, suite, history, rate, round_trip, mtu: 1_500, wait: Duration::ZERO, cache };
     let mut tunnel = ReplayTunnel::new(spec, &MachineModel::assumed());
     let mut sent = Sent::default();
     for (note, (millis, packet)) in (0..).zip(packets) {
