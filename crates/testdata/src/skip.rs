@@ -106,10 +106,7 @@ pub fn skip(need: Need, why: &str) -> bool {
     }
     let line = format!("{}: {why} [{need}]", caller());
     eprintln!("skipped {line}");
-    if let Some(path) = env::var_os(RECORD).filter(|value| !value.is_empty()) {
-        let path = Path::new(&path);
-        record(path, &line).unwrap_or_else(|error| panic!("{RECORD}={}: {error}", path.display()));
-    }
+    note(RECORD, &line);
     false
 }
 
@@ -147,8 +144,19 @@ pub(crate) fn caller() -> String {
     format!("{program}::{}", thread.name().unwrap_or("?"))
 }
 
+/// Adds a line to the file that `variable` names, if it names one.
+///
+/// # Panics
+/// When that file cannot be written.
+pub(crate) fn note(variable: &str, line: &str) {
+    if let Some(path) = env::var_os(variable).filter(|value| !value.is_empty()) {
+        let path = Path::new(&path);
+        record(path, line).unwrap_or_else(|error| panic!("{variable}={}: {error}", path.display()));
+    }
+}
+
 /// Adds a line; in one call, so that lines of several processes stay whole (write(2), `O_APPEND`).
-pub(crate) fn record(path: &Path, line: &str) -> io::Result<()> {
+fn record(path: &Path, line: &str) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).open(path)?.write_all(format!("{line}\n").as_bytes())
 }
 
