@@ -22,10 +22,10 @@ const HOSTS: [&str; 9] = [
 /// Integration tests that compare a tunnel with what was computed of it: they need processors at once when they want them.
 const QUIET: [&str; 1] = ["strait/advise"];
 
-/// Which tests run beside which.
+/// A kind of tests, by what they take of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Compares times: one at a time, before all others.
+    /// Compares a tunnel with what was computed of it: one at a time, with the highest priority.
     Quiet,
     /// Runs whole hosts, and waits most of the time.
     Hosts,

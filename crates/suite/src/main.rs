@@ -16,8 +16,6 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use pool::Pool;
-
 /// Run the tests of all binaries in one pool.
 #[derive(Debug, Parser)]
 #[command(name = "strait-suite")]
@@ -29,12 +27,9 @@ struct Flags {
     /// Also run the tests that only `make test-all` runs (`#[ignore]`)
     #[arg(long)]
     all: bool,
-    /// How many seconds a test may take before it is ended
+    /// The seconds that a test may take before it is ended
     #[arg(long, value_name = "SECONDS", default_value_t = 600)]
     limit: u64,
-    /// How many tests of whole hosts run at once [default: four for each processor]
-    #[arg(long, value_name = "COUNT")]
-    hosts: Option<usize>,
     /// Add a line to this file for each test that fails
     #[arg(long, value_name = "FILE")]
     failed: Option<PathBuf>,
@@ -55,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Whether every test passed.
+/// Runs the tests; true if every one passed.
 fn run(flags: &Flags) -> Result<bool, String> {
     let path = &flags.messages;
     let messages = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -76,13 +71,7 @@ fn run(flags: &Flags) -> Result<bool, String> {
     }
     let times = flags.times.as_deref();
     order::longest_first(&mut tests, times);
-    let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let pool = Pool {
-        computing: processors,
-        hosts: flags.hosts.unwrap_or(4 * processors),
-        limit: Duration::from_secs(flags.limit),
-    };
-    let results = pool.run(tests)?;
+    let results = pool::run(tests, Duration::from_secs(flags.limit))?;
     order::write(&results, times)?;
     report::conclude(&results, &later, flags.failed.as_deref())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::pool::{Outcome, Test};
 
-/// Where no run was before: tests that took over 15 seconds beside others, as [`write()`] wrote them.
+/// The long tests of one run, as [`write()`] wrote them: for the first run in a folder.
 const LONG: &str = include_str!("long.txt");
 
 /// Sorts tests so that those which took longest come first; others keep their order.

@@ -33,17 +33,6 @@ pub(crate) struct Outcome<'a> {
     pub(crate) computed: Duration,
 }
 
-/// How many tests run at once, and how long each may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pool {
-    /// Tests that compute.
-    pub(crate) computing: usize,
-    /// Tests of whole hosts.
-    pub(crate) hosts: usize,
-    /// After so long a test is ended.
-    pub(crate) limit: Duration,
-}
-
 /// The words that give a test a loopback of its own, so that no other program takes a port of it.
 const OWN_LOOPBACK: [&str; 6] =
     ["unshare", "--net", "--", "sh", "-c", "ip link set lo up && exec \"$0\" \"$@\""];
@@ -60,7 +49,7 @@ fn beginning(group: Group, own_loopback: bool) -> Vec<&'static str> {
     [priority, loopback].concat()
 }
 
-/// Whether tests can have a loopback of their own here.
+/// True where tests can have a loopback of their own.
 fn may_make_networks() -> bool {
     let [unshare, net, ..] = OWN_LOOPBACK;
     Command::new(unshare)
@@ -70,57 +59,55 @@ fn may_make_networks() -> bool {
         .is_ok_and(|it| it.success())
 }
 
-impl Pool {
-    /// Runs all tests; the results come in the order in which they ended.
-    pub(crate) fn run(self, tests: Vec<Test<'_>>) -> Result<Vec<Outcome<'_>>, String> {
-        let own_loopback = may_make_networks();
-        let mut queues = Group::ALL.map(|group| {
-            let places = match group {
-                Group::Quiet => 1,
-                Group::Hosts => self.hosts,
-                Group::Computing => self.computing,
-            };
-            (group, places, beginning(group, own_loopback), Mutex::new(VecDeque::new()))
-        });
-        for test in tests {
-            let queue = queues.iter_mut().find(|(group, ..)| *group == test.binary.group);
-            let (.., queue) = queue.ok_or("a test without a group")?;
-            queue.get_mut().unwrap_or_else(PoisonError::into_inner).push_back(test);
-        }
-        let results = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            let mut places = Vec::new();
-            for (_, count, before, queue) in &queues {
-                for _ in 0..*count {
-                    places.push(scope.spawn(|| self.place(queue, before, &results)));
-                }
-            }
-            places
-                .into_iter()
-                .try_for_each(|place| place.join().map_err(|_| "a thread ended early".to_owned())?)
-        })?;
-        Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
+/// Runs all tests, each for `limit` at most; the results come in the order in which they ended.
+pub(crate) fn run(mut tests: Vec<Test<'_>>, limit: Duration) -> Result<Vec<Outcome<'_>>, String> {
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let own_loopback = may_make_networks();
+    let mut queues = Vec::new();
+    for group in Group::ALL {
+        let places = match group {
+            Group::Quiet => 1,
+            Group::Hosts => 4 * processors,
+            Group::Computing => processors,
+        };
+        let (of_group, others): (Vec<_>, Vec<_>) =
+            tests.into_iter().partition(|test| test.binary.group == group);
+        tests = others;
+        queues.push((places, beginning(group, own_loopback), Mutex::new(VecDeque::from(of_group))));
     }
-
-    /// Takes tests from a queue until it is empty.
-    fn place<'a>(
-        self,
-        queue: &Mutex<VecDeque<Test<'a>>>,
-        before: &[&str],
-        results: &Mutex<Vec<Outcome<'a>>>,
-    ) -> Result<(), String> {
-        loop {
-            let Some(test) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else {
-                return Ok(());
-            };
-            let command =
-                test.binary.command(before, &["--exact", "--include-ignored", "--nocapture", &test.name]);
-            let start = Instant::now();
-            let (end, computed) = process::run(command, self.limit)
-                .map_err(|error| format!("{}: {error}", test.full_name()))?;
-            let outcome = Outcome { test, end, took: start.elapsed(), computed };
-            report::failure(&outcome);
-            results.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        let mut places = Vec::new();
+        for (count, before, queue) in &queues {
+            for _ in 0..*count {
+                places.push(scope.spawn(|| work(queue, before, limit, &results)));
+            }
         }
+        places
+            .into_iter()
+            .try_for_each(|place| place.join().map_err(|_| "a thread ended early".to_owned())?)
+    })?;
+    Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Takes tests from a queue until it is empty.
+fn work<'a>(
+    queue: &Mutex<VecDeque<Test<'a>>>,
+    before: &[&str],
+    limit: Duration,
+    results: &Mutex<Vec<Outcome<'a>>>,
+) -> Result<(), String> {
+    loop {
+        let Some(test) = queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front() else {
+            return Ok(());
+        };
+        let command =
+            test.binary.command(before, &["--exact", "--include-ignored", "--nocapture", &test.name]);
+        let start = Instant::now();
+        let (end, computed) =
+            process::run(command, limit).map_err(|error| format!("{}: {error}", test.full_name()))?;
+        let outcome = Outcome { test, end, took: start.elapsed(), computed };
+        report::failure(&outcome);
+        results.lock().unwrap_or_else(PoisonError::into_inner).push(outcome);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-/// How a test ended.
+/// The end of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Passed,
@@ -44,7 +44,7 @@ pub(crate) fn run(mut command: Command, limit: Duration) -> io::Result<(End, Dur
     Ok((End::Failed(said), computed))
 }
 
-/// What an ended process and its children have taken of processors (proc_pid_stat(5), fields 14 to 17, in ticks of 10 ms).
+/// The time of processors that an ended process and its children have taken (proc_pid_stat(5), fields 14 to 17, in ticks of 10 ms).
 fn computed(number: u32) -> Duration {
     let text = fs::read_to_string(format!("/proc/{number}/stat")).unwrap_or_default();
     let fields = text.rsplit(") ").next().unwrap_or_default().split(' ').skip(11).take(4);
@@ -57,7 +57,7 @@ fn unnamed() -> io::Result<File> {
     Ok(rustix::fs::open(std::env::temp_dir(), flags, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?.into())
 }
 
-/// Whether a process ends in this time.
+/// True if a process ends in this time.
 fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
     let process = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
     let limit = Timespec { tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
