@@ -15,14 +15,14 @@ struct Program {
     package: &'static str,
 }
 
-/// What shows a tunnel between two hosts of this machine.
+/// The program that shows a tunnel between two hosts of this machine.
 const DEMO: Program = Program { name: "strait-demo", package: "strait-demo" };
-/// What measures tunnels.
+/// The program that measures tunnels.
 const LAB: Program = Program { name: "strait-lab", package: "strait-lab-cli" };
-/// What holds objects for others, with all that an S3 client takes.
+/// The program that holds objects for others, with all that an S3 client takes.
 const BROKER: Program = Program { name: "strait-broker", package: "strait-broker" };
 
-/// What serves certificates, with all that a client of etcd takes.
+/// The program that serves certificates, with all that a client of etcd takes.
 const DIRECTORY: Program = Program { name: "strait-directory", package: "strait-directory" };
 
 /// Replaces this process by `strait-demo ...`; returns only why that failed.

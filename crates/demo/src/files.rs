@@ -2,10 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use strait_testbed::sample::{self, SampleFile};
-
 use strait_terminal::units;
 use strait_terminal::{CommandResult, Failure};
+use strait_testbed::sample::{self, SampleFile};
 
 /// Everything is held in memory, to be compared where it arrives.
 const TOTAL_MAX: u64 = 1 << 30;

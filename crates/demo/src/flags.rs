@@ -6,35 +6,23 @@ use std::time::Duration;
 use clap::{Parser, ValueHint};
 use strait_node::config::duration;
 use strait_terminal::Failure;
+use strait_terminal::pages::EXIT_CODES;
 use strait_terminal::program::TunnelProgram;
 
 use crate::link::DemoLink;
 use crate::path::{DemoPath, LossShare};
 
-/// Printed under the help.
-const AFTER: &str = "\
-Exit codes:
-  0    done
-  1    failed; the message says why and what to do
-  2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
-  130  interrupted from the keyboard (128 + the signal's number)
-
-Environment:
-  NO_COLOR            when set to anything, no colours
-
-`strait demo` runs this program.";
-
 /// Watch two hosts exchange files over a thin link, without and with a tunnel.
 #[derive(Debug, Parser)]
-#[command(name = "strait-demo", version, after_help = AFTER)]
+#[command(name = "strait-demo", version, after_help = format!("{EXIT_CODES}\n`strait demo` runs this program."))]
 pub(crate) struct DemoFlags {
-    /// How fast the link between the two hosts is, in each direction; files move as often over as takes half a second
+    /// The rate of the link between the two hosts, in each direction; files move as often over as takes half a second
     #[arg(long, value_name = "RATE|unshaped", default_value = "1.5Mbit")]
     pub(crate) link: DemoLink,
     /// The round-trip time of a small packet while nothing else is on the way, such as 600ms by satellite
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) rtt: Option<Duration>,
-    /// How many packets are lost on the way, each by itself, such as 1%
+    /// The share of packets that are lost on the way, each by itself, such as 1%
     #[arg(long, value_name = "PERCENT")]
     pub(crate) loss: Option<LossShare>,
     /// Files to move, instead of the generated sample
@@ -49,7 +37,7 @@ pub(crate) struct DemoFlags {
     /// Only write the generated sample into this folder
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["files", "json", "keep_logs"], value_hint = ValueHint::DirPath)]
     pub(crate) save_sample: Option<PathBuf>,
-    /// Which program runs the tunnels.
+    /// The program that runs the tunnels.
     #[command(flatten)]
     pub(crate) program: TunnelProgram,
 }

@@ -98,7 +98,7 @@ fn explain(stage: &DemoHosts, error: Error) -> Failure {
     if interrupted { failure } else { failure.remedy(stage.last_words()) }
 }
 
-/// What is said of an error of the testbed, and with which exit code.
+/// The words and the exit code for an error of the testbed.
 fn failed(error: Error) -> Failure {
     let code = match &error {
         Error::Forbidden(_) => Code::Environment,

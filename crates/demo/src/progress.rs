@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use strait_terminal::colours;
+use strait_terminal::units;
 use strait_testbed::sample::SampleFile;
 
 use crate::path::DemoPath;
 use crate::result::Moved;
 use crate::stage::DemoVariant;
-use strait_terminal::colours;
-use strait_terminal::units;
 
 /// Tells how far the demonstration is, on standard error.
 #[derive(Debug)]

@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use strait_node::report::{DaemonReport, DecisionReport, TrafficReport};
 use strait_scheduler::Rate;
+use strait_terminal::decision::runner_up;
+use strait_terminal::table::{Side, TextTable};
+use strait_terminal::units;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{LinkTraffic, ProcessCost};
 
 use crate::path::{DemoPath, LossShare};
 use crate::stage::DemoVariant;
-use strait_terminal::decision::runner_up;
-use strait_terminal::table::{Side, TextTable};
-use strait_terminal::units;
 
 /// One file that was moved.
 #[derive(Clone, Copy, Debug)]
@@ -121,7 +121,7 @@ pub(crate) struct Summary<'a> {
     pub(crate) path: DemoPath,
     /// What was moved.
     pub(crate) files: &'a [SampleFile],
-    /// How it went, in the order of [`DemoVariant::ALL`].
+    /// The figures, in the order of [`DemoVariant::ALL`].
     pub(crate) measured: &'a [Measured],
 }
 

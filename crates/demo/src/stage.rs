@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strait_node::report::{DaemonReport, DecisionReport};
+use strait_terminal::Failure;
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{
     DaemonProcess, Error, Extra, LinkTraffic, ProcessCost, Site, Transfer, TwoHosts, Workdir, paced,
@@ -14,7 +15,6 @@ use strait_testbed::{
 use crate::failed;
 use crate::path::{DemoPath, DemoWire};
 use crate::result::{DemoTunnel, Moved};
-use strait_terminal::Failure;
 
 /// How long a file may stand still, and a session take: the slowest sensible link needs seconds for a handshake.
 const PATIENCE: Duration = Duration::from_secs(60);

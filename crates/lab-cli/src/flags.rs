@@ -3,32 +3,27 @@
 mod lab;
 
 use clap::{Parser, Subcommand};
-use strait_terminal::pages::{Completions, Man};
+use strait_terminal::pages::{Completions, EXIT_CODES, Man};
 
 pub(crate) use lab::{
     Lab, LabBroker, LabCrime, LabEnskip, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify,
     LabVpn,
 };
 
-/// Printed under the help of `strait-lab` itself.
-const AFTER: &str = "\
-Exit codes:
-  0    done
-  1    failed; the message says why and what to do
-  2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
-  130  interrupted from the keyboard (128 + the signal's number)
-
-Environment:
-  NO_COLOR            when set to anything, no colours
-
+/// The text under the help of `strait-lab` itself.
+fn after() -> String {
+    format!(
+        "{EXIT_CODES}
 Quick start:
   strait-lab lab slowdown          what encryption costs on links of any rate, by a paper and here
 
-`strait lab` runs this program.";
+`strait lab` runs this program."
+    )
+}
 
 /// Measure Strait on this machine: the papers' tables, the model against real tunnels.
 #[derive(Debug, Parser)]
-#[command(name = "strait-lab", version, after_help = AFTER, subcommand_required = true, arg_required_else_help = true)]
+#[command(name = "strait-lab", version, after_help = after(), subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct LabFlags {
     /// What to do.
     #[command(subcommand)]

@@ -8,6 +8,18 @@ use clap_complete::Shell;
 use crate::output::print;
 use crate::{CommandResult, Failure};
 
+/// The exit codes and variables of a program that measures or shows, for the text under its help.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    failed; the message says why and what to do
+  2    wrong usage, or the system forbids or lacks what is needed (the message names the fix)
+  130  interrupted from the keyboard (128 + the signal's number)
+
+Environment:
+  NO_COLOR            when set to anything, no colours
+";
+
 /// Flags of `completions`.
 #[derive(Debug, Args)]
 pub struct Completions {

@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 
 use crate::{Code, Failure};
 
-/// Which `strait` runs the tunnels.
+/// The `strait` that runs the tunnels.
 #[derive(Debug, Args)]
 pub struct TunnelProgram {
     /// The program that runs the tunnels [default: strait beside this program, or else in PATH]
