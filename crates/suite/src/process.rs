@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -59,10 +60,14 @@ fn unnamed() -> io::Result<File> {
 
 /// True if a process ends in this time.
 fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
-    let process = pidfd_open(pid(child.id())?, PidfdFlags::empty())?;
     let limit = Timespec { tv_sec: limit.as_secs().try_into().unwrap_or(i64::MAX), tv_nsec: 0 };
+    ended(&pidfd_open(pid(child.id())?, PidfdFlags::empty())?, Some(&limit))
+}
+
+/// Waits for the end of a process: true if it came in time.
+fn ended(process: &OwnedFd, limit: Option<&Timespec>) -> io::Result<bool> {
     loop {
-        match poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&limit)) {
+        match poll(&mut [PollFd::new(process, PollFlags::IN)], limit) {
             Ok(ready) => return Ok(ready > 0),
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
@@ -74,12 +79,16 @@ fn pid(number: u32) -> io::Result<Pid> {
     i32::try_from(number).ok().and_then(Pid::from_raw).ok_or_else(|| io::ErrorKind::InvalidInput.into())
 }
 
-/// Kills a process and all that come from it, until none is left.
+/// Kills a process and all that come from it, and returns when none of them runs.
 fn end_with_descendants(child: &mut Child) -> io::Result<()> {
     // The parents last: a child whose parent is gone is no longer known as a descendant.
     for number in descendants(child.id()).into_iter().rev() {
+        let number = pid(number)?;
         // One that has ended meanwhile is no error.
-        let _ = pid(number).map(|it| kill_process(it, Signal::KILL));
+        if let Ok(process) = pidfd_open(number, PidfdFlags::empty()) {
+            let _ = kill_process(number, Signal::KILL);
+            ended(&process, None)?;
+        }
     }
     child.kill()?;
     child.wait().map(drop)
