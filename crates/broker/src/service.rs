@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use strait_node::config::{BrokerSection, BrokerStore, Config, ConfigError};
 use strait_node::daemon::ServiceMain;
-use strait_node::path_memory::state_folder;
+use strait_node::folders::state_folder;
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::services::{ServiceChannel, ServiceEvent};
 use strait_transfer::broker::BROKER;

@@ -10,12 +10,12 @@ mod text;
 
 use std::fs::{self, File};
 use std::path::Path;
-use std::time::Instant;
 
 use strait_advise::report::{Conditions, Input};
 use strait_advise::{AdviseReport, CaptureReader, MachineModel, ReplayLink, TunnelReplay};
-use strait_compress::{Codecs, EndpointCosts, PeerCosts, PerByteCost};
+use strait_compress::{EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::Ranking;
+use strait_node::speed::MachineSpeed;
 
 use crate::failure::{CommandResult, Failure, colours};
 use crate::flags;
@@ -127,10 +127,7 @@ impl FileReading<'_> {
 
 /// What this machine computes how fast; the other end is taken to be alike.
 fn measured() -> MachineModel {
-    let start = Instant::now();
-    let mut nanos = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-    let ranking = strait_crypto::calibrate(&mut nanos);
-    let codecs = strait_compress::calibrate(&mut Codecs::new(), &mut nanos);
+    let MachineSpeed { ranking, calibration: codecs } = MachineSpeed::of_this_machine();
     let [fastest, ..] = ranking.order();
     let here = PerByteCost::MEASURED.with_crypto(ranking.cost(fastest), Ranking::PACKET_LEN);
     MachineModel {

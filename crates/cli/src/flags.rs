@@ -65,6 +65,7 @@ Exit codes:
 Environment:
   NO_COLOR            if set: no colours
   STRAIT_LOG          log filter of the daemon, such as `debug` or `strait_keying=trace`
+  STRAIT_CACHE_DIR    directory of the speed of this machine [default: /var/cache/strait, or $XDG_CACHE_HOME/strait]
   STRAIT_RUNTIME_DIR  directory of the daemon sockets [default: /run/strait, or $XDG_RUNTIME_DIR/strait]
   STRAIT_STATE_DIR    directory of state that is kept between runs [default: /var/lib/strait, or $XDG_STATE_HOME/strait]
 

@@ -10,7 +10,8 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use strait_chart::{Axis, Bars, Chart, Cluster, Plot};
 use strait_node::config::Price;
-use strait_node::path_memory::{state_folder, unix_time};
+use strait_node::folders::state_folder;
+use strait_node::path_memory::unix_time;
 use strait_node::saved::{self, SavedAmounts, SavedKind, SavedSeries};
 
 use links::LinksReport;

@@ -129,3 +129,26 @@ fn a_daemon_that_is_killed_while_it_is_told_to_end_is_down() {
     assert!(output.status.success(), "{output:?}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "near is down\n");
 }
+
+#[test]
+fn the_speed_of_the_machine_is_measured_once() {
+    let dir = Workdir::create().unwrap();
+    let home = Home::new(dir.path(), "once");
+    let file = home.0.join("cache/speed");
+    let written = || {
+        let mut card = home.command(&["keys", "card", "strait/strait.key", "--name", "once"]);
+        let output = card.env("STRAIT_CACHE_DIR", home.0.join("cache")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (fs::metadata(&file).unwrap().modified().unwrap(), fs::read(&file).unwrap())
+    };
+    let first = written();
+    assert_eq!(written(), first);
+    // What is no file of figures is measured again.
+    fs::write(&file, "{}").unwrap();
+    assert_ne!(written().1, b"{}");
+    // And where nothing can be kept, a command works all the same.
+    fs::remove_dir_all(home.0.join("cache")).unwrap();
+    fs::write(home.0.join("cache"), "").unwrap();
+    let mut card = home.command(&["keys", "card", "strait/strait.key", "--name", "once"]);
+    assert!(card.env("STRAIT_CACHE_DIR", home.0.join("cache")).status().unwrap().success());
+}

@@ -40,6 +40,8 @@ const ROUNDS: usize = 4;
 const BUDGET: u64 = 200_000_000 / CANDIDATES.len() as u64;
 /// Bytes of history that a block is measured behind: as much as there is at most.
 const BEHIND: usize = PREFIX_MAX;
+/// No block takes longer: a file that says so is not of a calibration.
+const SECONDS_MAX: f64 = 10.0;
 /// Bytes that any codec can make of one byte, at most: LZS writes nine bits for one (RFC 2395 section 2.2).
 const EXPANSION: usize = 2;
 
@@ -59,6 +61,9 @@ pub struct MethodFigures {
     /// The same behind as much history as there is at most; as without for codecs that use none.
     pub ratio_behind: [Ratio; 2],
 }
+
+/// Numbers of one method, as a file keeps them.
+pub const NUMBERS: usize = 9;
 
 /// What every one of [`CANDIDATES`] costs on one machine.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,6 +86,39 @@ impl Calibration {
         &self.figures
     }
 
+    /// Every method's figures as numbers, for a file: seconds to set up and a byte of compressing, a byte of history, to set up and
+    /// a byte of expanding; the ratios of [`SIZES`] without and behind history.
+    #[must_use]
+    pub fn numbers(&self) -> [[f64; NUMBERS]; CANDIDATES.len()] {
+        self.figures.map(|it| {
+            let (to, back) = (it.compress, it.expand);
+            let [a, b, c, d, e] = [to.set_up, to.per_byte, it.behind, back.set_up, back.per_byte];
+            let ([small, large], [small_behind, large_behind]) = (it.ratio, it.ratio_behind);
+            let ratios = [small, large, small_behind, large_behind].map(Ratio::get);
+            let [f, g, h, i] = ratios;
+            [a.0, b.0, c.0, d.0, e.0, f, g, h, i]
+        })
+    }
+
+    /// The same from the [numbers](Self::numbers) of a file. Nothing where one is no time, or no ratio.
+    #[must_use]
+    pub fn from_numbers(numbers: &[[f64; NUMBERS]; CANDIDATES.len()]) -> Option<Calibration> {
+        let mut figures = ASSUMED;
+        for (figures, numbers) in figures.iter_mut().zip(numbers) {
+            let [times @ .., small, large, small_behind, large_behind] = *numbers;
+            if !times.iter().all(|time| (0.0..SECONDS_MAX).contains(time)) {
+                return None;
+            }
+            let [set_up, per_byte, behind, back, per_byte_back] = times.map(Seconds);
+            figures.compress = Cost { set_up, per_byte };
+            figures.behind = behind;
+            figures.expand = Cost { set_up: back, per_byte: per_byte_back };
+            figures.ratio = [Ratio::new(small)?, Ratio::new(large)?];
+            figures.ratio_behind = [Ratio::new(small_behind)?, Ratio::new(large_behind)?];
+        }
+        Some(Calibration { figures })
+    }
+
     /// The figures of `method`, if it is one of [`CANDIDATES`].
     #[must_use]
     pub fn of(&self, method: Method) -> Option<&MethodFigures> {
@@ -96,7 +134,8 @@ pub fn nearest(method: Method) -> Option<usize> {
     CANDIDATES.iter().enumerate().filter(of_codec).min_by_key(far).map(|(place, _)| place)
 }
 
-/// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back.
+/// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back: best one of the processor's time, so that other work does
+/// not count.
 ///
 /// Takes some 30 ms on a fast machine and a round more than 200 at most. A clock that stands still makes everything free.
 pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibration {

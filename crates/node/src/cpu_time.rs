@@ -20,6 +20,12 @@ pub(crate) fn count(name: &str) {
     }
 }
 
+/// Nanoseconds of a processor that the calling thread has used: what else a machine does does not count.
+pub(crate) fn of_this_thread() -> u64 {
+    let used = read(libc::CLOCK_THREAD_CPUTIME_ID).unwrap_or_default();
+    u64::try_from(used.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// The names and times of the threads that still run, in order of name.
 pub(crate) fn all() -> Vec<(String, Duration)> {
     let Ok(mut clocks) = CLOCKS.lock() else { return Vec::new() };

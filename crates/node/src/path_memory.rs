@@ -18,7 +18,7 @@ use strait_keying::PublicKey;
 use strait_scheduler::Rate;
 
 pub(crate) use file::PathFile;
-pub use file::{folder as state_folder, unix_time};
+pub use file::unix_time;
 
 /// Paths at most; the one that was not used for longest goes first.
 const PATHS_MAX: usize = 128;

@@ -48,7 +48,7 @@ const NAME_MAX: usize = 200;
 /// Where the figures of the tunnel of this interface are; nothing where there is no folder for them.
 #[must_use]
 pub fn path(interface: &str) -> Option<PathBuf> {
-    crate::path_memory::state_folder().map(|folder| folder.join(format!("{interface}.saved")))
+    crate::folders::state_folder().map(|folder| folder.join(format!("{interface}.saved")))
 }
 
 /// What a series is of.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use strait_node::client;
 use strait_node::config::Config;
-use strait_node::path_memory::state_folder;
+use strait_node::folders::state_folder;
 use strait_node::private_daemon::own_configuration;
 use strait_node::runtime;
 use strait_transfer::delta::KeepSent;

@@ -16,6 +16,7 @@ use strait_node::daemon::ServiceMain;
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::runtime;
 use strait_node::services::{ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, WorkerLimits};
+use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_transfer::TransferId;
 use strait_transfer::folder::FolderRules;
@@ -26,7 +27,7 @@ use strait_transfer::session::{
 };
 
 use super::kept;
-use super::stream::{FILES, bit_rate, measured, patient, random};
+use super::stream::{FILES, bit_rate, patient, random};
 use crate::served::{KnownPeers, RefusedStreams};
 
 /// A session has 24 MiB of compression history, 30 MiB of messages and records at most, and stacks of eight threads.
@@ -131,7 +132,8 @@ impl FileService {
             tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
             return;
         }
-        let calibration = self.calibration.get_or_insert_with(measured).clone();
+        let calibration =
+            self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
         let meant = self.folders.iter().find(|folder| folder.name.as_bytes() == head.name);
         let meant =
             meant.filter(|folder| folder.read.contains(&head.peer) || folder.write.contains(&head.peer));

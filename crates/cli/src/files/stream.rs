@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use strait_compress::{Calibration, Codecs, calibrate};
 use strait_model::BitRate;
 use strait_node::client::{self, ClientError, OpenedStream};
 use strait_node::logging::{FILTER_VARIABLE, QUIET_FILTER};
 use strait_node::private_daemon::{PrivateDaemon, own_configuration};
+use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
 use strait_transfer::session::{SILENCE, StreamEnds, TransferError};
@@ -162,7 +162,7 @@ impl PeerStream {
         StreamEnds {
             reader: self.half(limit),
             writer: self.half(limit),
-            calibration: measured(),
+            calibration: MachineSpeed::of_this_machine().calibration,
             limit: limit.and_then(bit_rate),
             link: self.link,
         }
@@ -269,12 +269,6 @@ pub(super) fn bit_rate(rate: Rate) -> Option<BitRate> {
 pub(super) fn patient(stream: &UnixStream, silence: Option<Duration>) -> io::Result<()> {
     stream.set_read_timeout(silence)?;
     stream.set_write_timeout(silence)
-}
-
-/// What codecs take on this machine: 30 ms to find out.
-pub(super) fn measured() -> Calibration {
-    let begun = Instant::now();
-    calibrate(&mut Codecs::new(), || u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
 }
 
 /// Random bytes of the system's.

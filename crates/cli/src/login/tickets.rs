@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use strait_login::{SessionNumber, Ticket};
-use strait_node::path_memory::state_folder;
+use strait_node::folders::state_folder;
 use strait_node::runtime;
 use zeroize::Zeroizing;
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use strait_keying::{PrivateKey, PublicKey};
 use strait_node::client;
 use strait_node::config::{Config, PeerKeys};
-use strait_node::path_memory::state_folder;
+use strait_node::folders::state_folder;
 use strait_node::private_daemon::own_configuration;
 use strait_transfer::outbox::{FolderDisk, Outbox};
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use strait_keying::PublicKey;
 use strait_node::client;
 use strait_node::config::PeerKeys;
-use strait_node::path_memory::state_folder;
+use strait_node::folders::state_folder;
 use strait_node::private_daemon::own_configuration;
 use strait_ssh::HostKey;
 use zeroize::Zeroizing;

@@ -96,3 +96,16 @@ fn a_real_clock_measures_something() {
         assert!(figures.expand.of(bytes) > Seconds(0.0), "{}", figures.method);
     }
 }
+
+#[test]
+fn figures_go_into_a_file_and_come_back() {
+    let assumed = Calibration::assumed();
+    assert_eq!(Calibration::from_numbers(&assumed.numbers()), Some(assumed.clone()));
+    for place in 0..NUMBERS {
+        for wrong in [f64::NAN, f64::INFINITY, -1.0] {
+            let mut numbers = assumed.numbers();
+            numbers[4][place] = wrong;
+            assert_eq!(Calibration::from_numbers(&numbers), None, "{wrong} at {place}");
+        }
+    }
+}

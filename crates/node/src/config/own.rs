@@ -1,6 +1,6 @@
 //! What a configuration says of the node itself beyond its sections: the keys in its files, and what it tells its peers.
 
-use strait_compress::{CodecSet, Codecs};
+use strait_compress::CodecSet;
 use strait_crypto::Ranking;
 use strait_ipsec::{CacheList, HistoryTerms, ReportWish};
 use strait_keying::sessionless::KemKey;
@@ -9,7 +9,7 @@ use strait_keying::{
     PrivateKey,
 };
 
-use crate::clock::Clock;
+use crate::speed::MachineSpeed;
 use crate::web::WebToken;
 
 use super::{Config, KeyFileError, kem_key_file, key_file};
@@ -79,11 +79,9 @@ impl Config {
     }
 }
 
-/// The same with what this machine is measured to do, as a daemon measures it at its start.
+/// The same with what this machine is measured to do, as a daemon has it at its start.
 #[must_use]
 pub fn measured(capabilities: Capabilities) -> Capabilities {
-    let clock = Clock::start();
-    let ranking = strait_crypto::calibrate(|| clock.running());
-    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.running());
+    let MachineSpeed { ranking, calibration } = MachineSpeed::of_this_machine();
     Capabilities { ranking, expansion: Expansion::of(&calibration), ..capabilities }
 }

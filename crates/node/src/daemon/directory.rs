@@ -36,7 +36,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::{Daemon, StartError, roster};
 use crate::config::{Config, DirectoryCertificates, DirectorySection, PeerSection, hush_peer};
-use crate::path_memory::state_folder;
+use crate::folders::state_folder;
 use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, fork, watched};
 use crate::report::DirectoryReport;

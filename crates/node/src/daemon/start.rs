@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::thread;
 
 use strait_clock::{Stopwatch, Time};
-use strait_compress::{Calibration, Codecs, Gauge, LiveChooser};
+use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_crypto::Ranking;
 use strait_ipsec::inbound::{ExpandTools, Forwarding, UdpOffload};
 use strait_ipsec::outbound::CompressTools;
@@ -42,6 +42,7 @@ use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::outward::{self, Outward};
 use crate::privileges::{self, ServiceUser};
+use crate::speed::MachineSpeed;
 use crate::tun::{Offload, Tun};
 use crate::udp::UdpSocket;
 use crate::web::Web;
@@ -79,13 +80,13 @@ pub(super) fn start(
     resolver.confine(&user).map_err(StartError::Runtime)?;
     let directory = directory.begin(&config, &user)?;
     manual::say_missing(&config.peers);
-    // It reads files of the system.
+    // These read files of the system.
     let engines = engines(&config);
+    let MachineSpeed { ranking, calibration } = MachineSpeed::of_this_machine();
     confine(user)?;
 
     cpu_time::count("strait");
     let clock = Clock::start();
-    let (ranking, calibration) = (measure(&clock), calibrate(&clock));
     let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, web, key_log, mut roster, .. } = opened;
     let Opened { caches, paths, saved, entries, plan, socket, direct, no_direct, tun, .. } = opened;
@@ -269,20 +270,6 @@ fn threads(
 fn engines(config: &Config) -> usize {
     let cores = || thread::available_parallelism().map_or(1, NonZero::get);
     config.node.engines.map_or_else(cores, NonZero::get).min(ENGINES_MAX)
-}
-
-/// What each suite costs on this machine.
-fn measure(clock: &Clock) -> Ranking {
-    let ranking = strait_crypto::calibrate(|| clock.running());
-    tracing::debug!(?ranking, "cipher suites calibrated");
-    ranking
-}
-
-/// What each codec costs on this machine.
-fn calibrate(clock: &Clock) -> Calibration {
-    let calibration = strait_compress::calibrate(&mut Codecs::new(), || clock.running());
-    tracing::debug!(?calibration, "codecs calibrated");
-    calibration
 }
 
 fn settings(
