@@ -212,25 +212,32 @@ impl LocalSocket {
     fn claim_at(path: &Path, interface: &str, audience: Audience) -> Result<LocalSocket, LocalError> {
         use std::os::unix::net::{UnixListener, UnixStream};
         let failed = |source| LocalError::Io { path: path.to_owned(), source };
-        let listener = match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+        // It gets its name when it listens and has its mode: a socket without a listener is taken for one that was left.
+        let aside = path.with_file_name(format!(".{}", std::process::id()));
+        let _ = std::fs::remove_file(&aside);
+        let listener = UnixListener::bind(&aside).map_err(failed)?;
+        let mut socket = LocalSocket { listener, path: aside.clone(), audience };
+        let mode = match audience {
+            Audience::Owner => 0o600,
+            Audience::Group(group) => {
+                std::os::unix::fs::chown(&aside, None, Some(group)).map_err(failed)?;
+                0o660
+            }
+        };
+        std::fs::set_permissions(&aside, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .map_err(failed)?;
+        match std::fs::hard_link(&aside, path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if UnixStream::connect(path).is_ok() {
                     return Err(LocalError::Running { interface: interface.to_owned() });
                 }
                 std::fs::remove_file(path).map_err(failed)?;
-                UnixListener::bind(path).map_err(failed)?
+                std::fs::hard_link(&aside, path).map_err(failed)?;
             }
-            other => other.map_err(failed)?,
-        };
-        let socket = LocalSocket { listener, path: path.to_owned(), audience };
-        let mode = match audience {
-            Audience::Owner => 0o600,
-            Audience::Group(group) => {
-                std::os::unix::fs::chown(path, None, Some(group)).map_err(failed)?;
-                0o660
-            }
-        };
-        std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).map_err(failed)?;
+            linked => linked.map_err(failed)?,
+        }
+        path.clone_into(&mut socket.path);
+        std::fs::remove_file(aside).map_err(failed)?;
         socket.listener.set_nonblocking(true).map_err(failed)?;
         Ok(socket)
     }

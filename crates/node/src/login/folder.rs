@@ -167,17 +167,25 @@ impl SessionListener {
     /// As `bind(2)`.
     pub fn bind(name: &str) -> io::Result<SessionListener> {
         let socket = socket(libc::SOCK_NONBLOCK)?;
-        let (address, length) = address(name)?;
+        // It gets its name when it listens: a socket without a listener is taken for one that was left, and removed.
+        let mut listener = SessionListener { socket, name: format!("{name}.{}", std::process::id()) };
+        let (address, length) = address(&listener.name)?;
+        let socket = listener.socket.as_raw_fd();
         // SAFETY: takes integers.
         let before = unsafe { libc::umask(0o177) };
         // SAFETY: the pointer and length describe `address`, which outlives the call.
-        let bound = checked(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) });
+        let bound = checked(unsafe { libc::bind(socket, (&raw const address).cast(), length) });
         // SAFETY: takes integers.
         unsafe { libc::umask(before) };
         bound?;
-        let listener = SessionListener { socket, name: name.to_owned() };
         // SAFETY: takes integers.
-        checked(unsafe { libc::listen(listener.socket.as_raw_fd(), WAITING) })?;
+        checked(unsafe { libc::listen(socket, WAITING) })?;
+        std::fs::hard_link(&listener.name, name).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => io::ErrorKind::AddrInUse.into(),
+            _ => error,
+        })?;
+        let aside = std::mem::replace(&mut listener.name, name.to_owned());
+        std::fs::remove_file(aside)?;
         Ok(listener)
     }
 
@@ -232,4 +240,54 @@ fn address(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
     }
     let length = libc::socklen_t::try_from(size_of::<libc::sockaddr_un>()).unwrap_or(0);
     Ok((address, length))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
+    use super::*;
+
+    /// Makes a folder the working one of this thread alone.
+    fn work_in(folder: &Path) {
+        // SAFETY: takes an integer.
+        checked(unsafe { libc::unshare(libc::CLONE_FS) }).unwrap();
+        std::env::set_current_dir(folder).unwrap();
+    }
+
+    #[test]
+    fn a_socket_that_is_being_made_is_not_taken_for_one_that_was_left() {
+        let folder = std::env::temp_dir().join(format!("strait-sessions-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    work_in(&folder);
+                    while !over.load(Ordering::Relaxed) {
+                        let _ = SessionChannel::connect("here");
+                    }
+                });
+            }
+            let made = scope.spawn(|| {
+                work_in(&folder);
+                let made = (0..2_000).all(|_| {
+                    let listener = SessionListener::bind("here").unwrap();
+                    let there = Path::new("here").exists();
+                    drop(listener);
+                    there
+                });
+                // One that was left is, and its name free again.
+                let _left = SessionListener::bind("here").unwrap();
+                assert_eq!(SessionListener::bind("here").unwrap_err().kind(), io::ErrorKind::AddrInUse);
+                made
+            });
+            let made = made.join();
+            over.store(true, Ordering::Relaxed);
+            assert!(made.unwrap(), "a listening socket was removed");
+        });
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+        std::fs::remove_dir(folder).unwrap();
+    }
 }
