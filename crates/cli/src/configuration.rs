@@ -11,6 +11,7 @@ use strait_node::privileges::{ServiceUser, UserError};
 use strait_node::report::ManualReport;
 
 use crate::failure::{CommandResult, Failure};
+use crate::files::ServedFolder;
 use crate::show::text::manual;
 use crate::units::counted;
 use crate::{flags, keys};
@@ -71,10 +72,23 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     for loss in config.quiet_losses() {
         println!("quiet: {loss}");
     }
+    folders(&config)?;
     print!("{}", user(&config)?);
     print!("{}", host(&config, &forecast(&config)));
     if config.peers.is_empty() {
         println!("note: there is no [[peer]] section, so the tunnel has no peer");
+    }
+    Ok(())
+}
+
+/// Whether the folders would be served.
+fn folders(config: &Config) -> CommandResult {
+    for folder in &config.folders {
+        let Err(error) = ServedFolder::find(folder.clone()).found().map(drop) else { continue };
+        if folder.path.exists() {
+            return Err(Failure::new(format!("[[folder]] {}: {error}", folder.name)));
+        }
+        println!("WARNING: [[folder]] {}: {error}", folder.name);
     }
     Ok(())
 }

@@ -7,6 +7,7 @@ mod limit;
 mod listing;
 mod meter;
 mod queue;
+mod served_folder;
 mod serving;
 mod stream;
 
@@ -33,7 +34,8 @@ pub(crate) use limit::Limited;
 pub(crate) use listing::{day_and_time, ls};
 use meter::{TransferMeter, fault_text};
 use queue::queued;
-pub(crate) use serving::{ReceivedNames, folder_owner, run_commands, service};
+pub(crate) use served_folder::{FoundFolder, ServedFolder};
+pub(crate) use serving::{ReceivedNames, run_commands, service};
 use stream::transfer_name;
 pub(crate) use stream::{NoStream, PeerStream, StreamHalf, StreamTarget, node_command, random};
 
@@ -134,7 +136,7 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
             return Ok(pull(ends, hello, PipeDestination::new(std::io::stdout()), tops, watch));
         }
         let cannot = |error| Failure::new(format!("cannot write to {}: {error}", Path::new(to).display()));
-        let folder = Folder::open(Path::new(to), rules).map_err(|error| cannot(error.to_string()))?;
+        let folder = Folder::open(&Path::new(to).into(), rules).map_err(|error| cannot(error.to_string()))?;
         let destination = DiskDestination::open(folder, None, transfer, patterns, false);
         let destination = destination.map_err(|fault| cannot(fault_text(&fault)))?;
         Ok(pull(ends, hello, destination, tops, watch))

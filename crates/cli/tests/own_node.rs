@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::net::UdpSocket;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -46,8 +47,9 @@ impl Home {
             "[node]\nprivate_key_file = \"strait.key\"\ninterface = \"{interface}\"\ntunnel = false\n\
              listen = \"127.0.0.1:{listen}\"\n[[peer]]\nname = \"{name}\"\npublic_key = \"{}\"\n\
              endpoint = \"127.0.0.1:{endpoint}\"\n[[folder]]\nname = \"inbox\"\npath = \"../files\"\n\
-             read = [\"{name}\"]\nwrite = [\"{name}\"]\n",
-            key.trim()
+             read = [\"{name}\"]\nwrite = [\"{name}\"]\n{}",
+            key.trim(),
+            if fs::metadata(&self.0).unwrap().uid() == 0 { "owner = \"root\"\n" } else { "" },
         );
         fs::write(self.0.join("strait/strait.toml"), text).unwrap();
     }

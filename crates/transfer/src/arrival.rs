@@ -18,6 +18,7 @@ use std::path::PathBuf;
 
 use strait_keying::{PrivateKey, PublicKey};
 
+use crate::FolderPath;
 use crate::folder::FolderRules;
 use crate::outbox::OutboxError;
 use crate::outbox::received::{ReceivedTransfers, SeenBefore};
@@ -50,7 +51,7 @@ pub enum ArrivalPermission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArrivalPlace {
     /// The folder, which exists.
-    pub folder: PathBuf,
+    pub folder: FolderPath,
     /// What may be in it at most; attributes of files are those of sealed transfers, whatever it says of them.
     pub rules: FolderRules,
     /// Whether a file that is there may be replaced by one of its name.
@@ -63,7 +64,12 @@ impl ArrivalPlace {
     /// A folder without limits whose files may be replaced.
     #[must_use]
     pub fn open_to_all(folder: PathBuf) -> ArrivalPlace {
-        ArrivalPlace { folder, rules: FolderRules::default(), replace: true, owner: FolderOwner::Same }
+        ArrivalPlace {
+            folder: folder.into(),
+            rules: FolderRules::default(),
+            replace: true,
+            owner: FolderOwner::Same,
+        }
     }
 }
 

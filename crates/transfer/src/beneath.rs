@@ -1,11 +1,11 @@
 //! A folder that no path leaves: the kernel resolves every path below it, and follows no symlink (openat2(2), Linux 5.6).
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, open, openat, openat2, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
+use crate::folder_path::{FolderPath, FolderPathError};
 use crate::path::EntryPath;
 use crate::stamp::Status;
 
@@ -28,8 +28,8 @@ pub(crate) struct Beneath {
 
 impl Beneath {
     /// Opens the folder itself; its own path may go through symlinks.
-    pub(crate) fn open(path: &Path) -> io::Result<Beneath> {
-        Ok(Beneath { root: open(path, FOLDER, Mode::empty())? })
+    pub(crate) fn open(folder: &FolderPath) -> Result<Beneath, FolderPathError> {
+        Ok(Beneath { root: folder.open(FOLDER)? })
     }
 
     /// Takes an open folder.

@@ -22,7 +22,6 @@ pub(crate) mod usage;
 mod work;
 
 use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -38,6 +37,7 @@ pub(crate) use work::names_in;
 pub use work::{Collected, WORKING_FOLDER};
 
 use crate::beneath::Beneath;
+use crate::folder_path::FolderPath;
 use crate::path::EntryPath;
 use crate::stamp::{Attributes, Stamp, Status};
 
@@ -81,9 +81,10 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// Those of the system.
-    pub fn open(path: &Path, rules: FolderRules) -> Result<Folder, FolderError> {
-        let beneath = Beneath::open(path).map_err(|error| FolderError::new("open the folder", error))?;
+    /// Those of the system, or another folder is there than was pinned.
+    pub fn open(path: &FolderPath, rules: FolderRules) -> Result<Folder, FolderError> {
+        let beneath =
+            Beneath::open(path).map_err(|error| FolderError::new("open the folder", error.into()))?;
         Ok(Folder { beneath: Arc::new(beneath), rules })
     }
 

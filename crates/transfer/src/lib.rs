@@ -18,6 +18,7 @@ pub mod broker;
 pub mod carry;
 pub mod delta;
 pub mod folder;
+mod folder_path;
 pub mod message;
 pub mod on_receive;
 pub mod outbox;
@@ -33,5 +34,6 @@ mod stamp;
 mod testing;
 mod transfer_id;
 
+pub use folder_path::{FolderPath, FolderPathError};
 pub use stamp::{Attributes, Stamp, Xattrs};
 pub use transfer_id::{ParseTransferIdError, TransferId};

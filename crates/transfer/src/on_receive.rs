@@ -9,17 +9,18 @@
 mod owed;
 
 use std::io::{self, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, getegid, geteuid, kill_process_group, waitid};
 
 pub use owed::{OwedCommand, OwedCommands};
 
-use crate::TransferId;
+use crate::{FolderPath, TransferId};
 
 /// Where commands are looked for; the sender's and the daemon's own `PATH` play no part.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -34,7 +35,7 @@ pub struct ReceiveCommand {
     /// The program and its arguments, at least the program.
     pub argv: Vec<String>,
     /// The folder on this machine.
-    pub folder: PathBuf,
+    pub folder: FolderPath,
     /// Its name in the configuration.
     pub name: String,
     /// Its owner: user and group.
@@ -100,7 +101,10 @@ impl ReceiveCommand {
     fn spawn(&self) -> io::Result<Child> {
         let (program, arguments) = self.argv.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&self.folder).env_clear().process_group(0);
+        // In the very folder, whatever has its path by now.
+        let folder = self.folder.open(OFlags::PATH | OFlags::DIRECTORY)?;
+        let inside = format!("/proc/self/fd/{}", folder.as_raw_fd());
+        command.args(arguments).current_dir(inside).env_clear().process_group(0);
         command
             .env("PATH", PATH)
             .env("STRAIT_FOLDER", &self.name)

@@ -131,7 +131,7 @@ impl Sources {
         if let Some(open) = self.open.get(path) {
             return Ok(Arc::clone(open));
         }
-        let beneath = Arc::new(Beneath::open(path)?);
+        let beneath = Arc::new(Beneath::open(&path.into()).map_err(rustix::io::Errno::from)?);
         self.open.insert(path.to_owned(), Arc::clone(&beneath));
         Ok(beneath)
     }

@@ -43,7 +43,7 @@ impl TestFolder {
     }
 
     pub(crate) fn open_with(&self, rules: FolderRules) -> Folder {
-        Folder::open(&self.0, rules).unwrap()
+        Folder::open(&self.0.as_path().into(), rules).unwrap()
     }
 }
 

@@ -265,7 +265,7 @@ fn start(sites: &[Site; 2], path: ThinPath, inbox: &Path, node: &str) -> Result<
     let node = format!("mtu = {MTU}\n{node}");
     let [a, b] = sites;
     let folder = format!(
-        "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\n",
+        "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\nowner = \"root\"\n",
         inbox.display()
     );
     let one = |site: &Site, peer: &Site, sections: &str| {

@@ -16,7 +16,7 @@ use strait_transfer::on_receive::{OwedCommand, OwedCommands};
 use strait_transfer::path::Printable;
 use strait_transfer::sealed::{DeliveryReceipt, Manifest};
 
-use crate::files::{ReceivedNames, folder_owner, run_commands};
+use crate::files::{FoundFolder, ReceivedNames, ServedFolder, run_commands};
 
 /// Where transfers go that no `[[folder]]` takes, and all that a command says it of.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Elsewhere {
 
 /// The folders of a node, and where else transfers go.
 pub(crate) struct ArrivalPlaces {
-    folders: Vec<FolderSection>,
+    folders: Vec<ServedFolder>,
     peers: BTreeMap<PublicKey, String>,
     elsewhere: Elsewhere,
 }
@@ -40,7 +40,8 @@ impl ArrivalPlaces {
     pub(crate) fn new(config: &Config, elsewhere: Elsewhere) -> ArrivalPlaces {
         let peer = |peer: &strait_node::config::PeerSection| Some((*peer.public_key()?, peer.name.clone()));
         let peers = config.peers.iter().filter_map(peer).collect();
-        ArrivalPlaces { folders: config.folders.clone(), peers, elsewhere }
+        let folders = config.folders.iter().cloned().map(ServedFolder::find).collect();
+        ArrivalPlaces { folders, peers, elsewhere }
     }
 
     /// Whom transfers are taken from, by name.
@@ -67,7 +68,7 @@ impl ArrivalPlaces {
                 Ok(place) => ArrivalPermission::Take(place),
                 Err(error) => ArrivalPermission::Leave(format!(
                     "it is for the folder {}: {error}; `--into FOLDER` takes it elsewhere",
-                    folder.name
+                    folder.section.name
                 )),
             };
         }
@@ -82,16 +83,17 @@ impl ArrivalPlaces {
     }
 
     /// The folder that a transfer names, if its sender may write there.
-    fn folder(&self, manifest: &Manifest) -> Option<&FolderSection> {
+    fn folder(&self, manifest: &Manifest) -> Option<&ServedFolder> {
         let sender = self.peers.get(&manifest.sender)?;
         let mut folders = self.folders.iter();
-        folders.find(|folder| folder.name == manifest.folder && folder.write.contains(sender))
+        folders.find(|it| it.section.name == manifest.folder && it.section.write.contains(sender))
     }
 
-    /// The `[[folder]]` with this place.
-    fn at(&self, place: &ArrivalPlace) -> Option<&FolderSection> {
+    /// The `[[folder]]` with this place, if it has a command.
+    fn commanded(&self, place: &ArrivalPlace) -> Option<&FolderSection> {
         let own = self.elsewhere.into.is_none();
-        self.folders.iter().find(|folder| own && folder.path == place.folder)
+        let mut sections = self.folders.iter().map(|folder| &folder.section);
+        sections.find(|it| own && it.path == place.folder.path() && !it.on_receive.is_empty())
     }
 
     /// Writes down, durably, that the command of the folder is to run in which a transfer arrived.
@@ -101,9 +103,9 @@ impl ArrivalPlaces {
         place: &ArrivalPlace,
         receipt: &DeliveryReceipt,
     ) -> std::io::Result<()> {
-        let Some(folder) = self.at(place).filter(|folder| !folder.on_receive.is_empty()) else {
+        if self.commanded(place).is_none() {
             return Ok(());
-        };
+        }
         let failed = |path: &[u8]| receipt.failures.iter().any(|failure| failure.path == path);
         let mut names = ReceivedNames::default();
         let whole = manifest.entries.iter().filter(|entry| !failed(&entry.path));
@@ -114,13 +116,13 @@ impl ArrivalPlaces {
         }
         let transfer: TransferId = manifest.transfer;
         let owed = OwedCommand { transfer, sender: manifest.sender, paths };
-        place.owner.run(|| OwedCommands::open(&folder.path)?.owe(&owed))?
+        place.owner.run(|| OwedCommands::open(&place.folder)?.owe(&owed))?
     }
 
     /// Runs commands of the folder at this place that are owed.
     pub(crate) fn settle(&self, place: &ArrivalPlace) {
-        if let Some(folder) = self.at(place).filter(|folder| !folder.on_receive.is_empty())
-            && let Err(error) = place.owner.run(|| run_commands(folder))
+        if let Some(folder) = self.commanded(place)
+            && let Err(error) = place.owner.run(|| run_commands(folder, &place.folder))
         {
             eprintln!("strait: {}: on_receive: {error}", folder.name);
         }
@@ -128,18 +130,20 @@ impl ArrivalPlaces {
 }
 
 /// A `[[folder]]` as it takes transfers.
-fn folder_place(folder: &FolderSection) -> Result<ArrivalPlace, String> {
-    let owner = match folder_owner(folder)? {
+fn folder_place(folder: &ServedFolder) -> Result<ArrivalPlace, String> {
+    let FoundFolder { path, owner } = folder.found()?.clone();
+    let owner = match owner {
         ServiceUser::Same => FolderOwner::Same,
         ServiceUser::Other { user, group } => FolderOwner::Other { user, group },
     };
+    let folder = &folder.section;
     let rules = FolderRules {
         max_bytes: folder.max_bytes,
         max_entries: folder.max_entries,
         ..FolderRules::default()
     };
     // As over the network: the newer one of two files of a name has it.
-    Ok(ArrivalPlace { folder: folder.path.clone(), rules, replace: true, owner })
+    Ok(ArrivalPlace { folder: path, rules, replace: true, owner })
 }
 
 #[cfg(test)]
@@ -162,7 +166,10 @@ mod tests {
         }
         for (name, path) in [("inbox", std::env::temp_dir()), ("lost", "/nowhere/at/all".into())] {
             let path = path.display();
-            text += &format!("[[folder]]\nname = \"{name}\"\npath = \"{path}\"\nwrite = [\"site-a\"]\n\n");
+            // The folder for temporary files is root's.
+            let owner = if strait_node::privileges::is_root() { "owner = \"root\"\n" } else { "" };
+            text +=
+                &format!("[[folder]]\nname = \"{name}\"\npath = \"{path}\"\nwrite = [\"site-a\"]\n{owner}\n");
         }
         let config = Config::parse(&text, Path::new("a.toml")).unwrap_or_else(|error| panic!("{error}"));
         ArrivalPlaces::new(&config, elsewhere)
@@ -185,7 +192,7 @@ mod tests {
     /// Where it goes and whether it replaces files; or why it stays.
     fn goes(elsewhere: &Elsewhere, from: u8, folder: &str) -> Result<(PathBuf, bool), String> {
         match places(elsewhere.clone()).permit(&manifest(from, folder)) {
-            ArrivalPermission::Take(place) => Ok((place.folder, place.replace)),
+            ArrivalPermission::Take(place) => Ok((place.folder.path().to_owned(), place.replace)),
             ArrivalPermission::Leave(reason) | ArrivalPermission::Refuse(reason) => Err(reason),
         }
     }

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::net::Shutdown;
-use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -18,15 +17,16 @@ use strait_node::runtime;
 use strait_node::services::{ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, WorkerLimits};
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
-use strait_transfer::TransferId;
 use strait_transfer::folder::FolderRules;
 use strait_transfer::message::FaultReason;
 use strait_transfer::on_receive::{CommandEnd, OwedCommand, OwedCommands, ReceiveCommand};
 use strait_transfer::session::{
     SERVER_SILENCE, SharedFolder, StreamEnds, TransferError, TransferEvent, Watch, refuse, serve,
 };
+use strait_transfer::{FolderPath, TransferId};
 
 use super::kept;
+use super::served_folder::{FoundFolder, ServedFolder};
 use super::stream::{FILES, bit_rate, patient, random};
 use crate::served::{KnownPeers, RefusedStreams};
 
@@ -56,7 +56,7 @@ pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
 /// A node's folders, and who is served from them.
 struct FileService {
     path: PathBuf,
-    folders: Vec<FolderSection>,
+    folders: Vec<ServedFolder>,
     /// Bytes of copies of what is sent, if they are kept.
     keep_sent: Option<u64>,
     peers: KnownPeers,
@@ -92,7 +92,12 @@ impl FileService {
 
     fn take(&mut self, config: Config) {
         self.peers = KnownPeers::of(&config);
-        self.folders = config.folders;
+        self.folders = config.folders.into_iter().map(ServedFolder::find).collect();
+        for folder in &self.folders {
+            if let Err(error) = folder.found() {
+                tracing::error!("[[folder]] {} is not served: {error}", folder.section.name);
+            }
+        }
         self.keep_sent = config.node.keep_sent;
     }
 
@@ -113,15 +118,16 @@ impl FileService {
 
     /// Has commands run that a process that was killed left.
     fn run_owed(&mut self, channel: &ServiceChannel) {
-        for folder in self.folders.iter().filter(|folder| !folder.on_receive.is_empty()) {
-            if !OwedCommands::open(&folder.path).is_ok_and(|owed| owed.may_owe()) {
+        for folder in self.folders.iter().filter(|folder| !folder.section.on_receive.is_empty()) {
+            let ServedFolder { section, .. } = folder;
+            let Ok(FoundFolder { path, owner }) = folder.found() else { continue };
+            if !OwedCommands::open(path).is_ok_and(|owed| owed.may_owe()) {
                 continue;
             }
-            let Ok(user) = folder_owner(folder) else { continue };
-            let place = format!("[[folder]] {}", folder.name);
-            let run = || i32::from(!run_commands(folder));
-            if let Err(error) = self.workers.start(channel, &place, user, run) {
-                tracing::warn!("{}: on_receive: cannot run what is owed: {error}", folder.name);
+            let place = format!("[[folder]] {}", section.name);
+            let run = || i32::from(!run_commands(section, path));
+            if let Err(error) = self.workers.start(channel, &place, *owner, run) {
+                tracing::warn!("{}: on_receive: cannot run what is owed: {error}", section.name);
             }
         }
     }
@@ -134,13 +140,18 @@ impl FileService {
         }
         let calibration =
             self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
-        let meant = self.folders.iter().find(|folder| folder.name.as_bytes() == head.name);
-        let meant =
-            meant.filter(|folder| folder.read.contains(&head.peer) || folder.write.contains(&head.peer));
-        let user = match meant.map_or_else(|| Ok(unprivileged()), folder_owner) {
+        let may = |it: &FolderSection| it.read.contains(&head.peer) || it.write.contains(&head.peer);
+        let is_meant = |it: &ServedFolder| it.section.name.as_bytes() == head.name && may(&it.section);
+        if let Some(folder) = self.folders.iter_mut().find(|folder| is_meant(folder)) {
+            folder.look_again();
+        }
+        let meant = self.folders.iter().find(|folder| is_meant(folder));
+        let owner = |folder: &ServedFolder| folder.found().map(|found| found.owner);
+        let user = match meant.map_or_else(|| Ok(unprivileged()), owner) {
             Ok(user) => user,
             Err(error) => {
                 tracing::error!("files of {}: {error}", Printed(&head.name));
+                self.turn_away(stream, FaultReason::System);
                 return;
             }
         };
@@ -169,7 +180,8 @@ impl FileService {
 }
 
 /// A folder as a peer may use it.
-fn shared(folder: &FolderSection, peer: &String) -> SharedFolder {
+fn shared(folder: &ServedFolder, peer: &String) -> SharedFolder {
+    let (path, folder) = (folder.path(), &folder.section);
     let rules = FolderRules {
         max_bytes: folder.max_bytes,
         max_entries: folder.max_entries,
@@ -178,26 +190,13 @@ fn shared(folder: &FolderSection, peer: &String) -> SharedFolder {
     };
     SharedFolder {
         name: folder.name.clone(),
-        path: folder.path.clone(),
+        path,
         rules,
         read: folder.read.contains(peer),
         write: folder.write.contains(peer),
         patience: PREDECESSOR,
         copies: None,
     }
-}
-
-/// As whom a folder's files are read and written.
-pub(crate) fn folder_owner(folder: &FolderSection) -> Result<ServiceUser, String> {
-    if let Some(name) = &folder.owner {
-        return ServiceUser::find(Some(name)).map_err(|error| error.to_string());
-    }
-    let of =
-        std::fs::metadata(&folder.path).map_err(|error| format!("{}: {error}", folder.path.display()))?;
-    if !privileges::is_root() || of.uid() == privileges::user() {
-        return Ok(ServiceUser::Same);
-    }
-    Ok(ServiceUser::Other { user: of.uid(), group: of.gid() })
 }
 
 /// A user without rights, if this process may become one.
@@ -218,7 +217,7 @@ impl std::fmt::Display for Printed<'_> {
 struct Serving<'a> {
     head: &'a StreamHead,
     shared: Vec<SharedFolder>,
-    meant: Option<&'a FolderSection>,
+    meant: Option<&'a ServedFolder>,
     calibration: Calibration,
 }
 
@@ -255,8 +254,8 @@ impl Serving<'_> {
             Ok(served) => {
                 let tally = served.tally;
                 tracing::info!("{peer}: {folder}: {} whole, {} failed", tally.whole, tally.failed);
-                if let Some(folder) = self.meant.filter(|folder| !folder.on_receive.is_empty()) {
-                    run_commands(folder);
+                if let Some(folder) = self.commanded() {
+                    run_commands(&folder.section, &folder.path());
                 }
                 0
             }
@@ -272,7 +271,7 @@ impl Serving<'_> {
     fn stay_in_folder(&self) -> bool {
         // What is not there is refused by the session, in words.
         let alone = |folder: &&FolderSection| folder.on_receive.is_empty() && folder.path.is_dir();
-        let Some(folder) = self.meant.filter(alone) else { return true };
+        let Some(folder) = self.meant.map(|folder| &folder.section).filter(alone) else { return true };
         // Copies that cannot be kept are done without.
         let copies =
             self.shared.iter().filter_map(|folder| folder.copies.as_ref()).map(|copies| &*copies.folder);
@@ -287,27 +286,32 @@ impl Serving<'_> {
 
     /// Writes down that the folder's command is to run, if it has one and something arrived. False: it cannot be written down.
     fn owe(&self, arrived: &mut ArrivedTransfer) -> bool {
-        let Some(folder) = self.meant.filter(|folder| !folder.on_receive.is_empty()) else { return true };
+        let Some(folder) = self.commanded() else { return true };
         let paths = std::mem::take(&mut arrived.names.all);
         let (Some(transfer), Ok(sender), false) = (arrived.asked, self.head.key.parse(), paths.is_empty())
         else {
             return true;
         };
         let owed = OwedCommand { transfer: TransferId::from_bytes(transfer), sender, paths };
-        let written = OwedCommands::open(&folder.path).and_then(|commands| commands.owe(&owed));
+        let written = OwedCommands::open(&folder.path()).and_then(|commands| commands.owe(&owed));
         if let Err(error) = &written {
-            tracing::error!("{}: on_receive: cannot write down what is to run: {error}", folder.name);
+            tracing::error!("{}: on_receive: cannot write down what is to run: {error}", folder.section.name);
         }
         written.is_ok()
+    }
+
+    /// The folder that is meant, if it has a command.
+    fn commanded(&self) -> Option<&ServedFolder> {
+        self.meant.filter(|folder| !folder.section.on_receive.is_empty())
     }
 }
 
 /// Runs a folder's command for each transfer that it was not run for, but for those that another process has. Whether it could.
-pub(crate) fn run_commands(folder: &FolderSection) -> bool {
+pub(crate) fn run_commands(folder: &FolderSection, path: &FolderPath) -> bool {
     let run = |owed: OwedCommand| {
         let command = ReceiveCommand {
             argv: folder.on_receive.clone(),
-            folder: folder.path.clone(),
+            folder: path.clone(),
             name: folder.name.clone(),
             owner: (privileges::user(), privileges::group()),
             owed,
@@ -318,7 +322,7 @@ pub(crate) fn run_commands(folder: &FolderSection) -> bool {
             tracing::warn!("{}: on_receive: {:?}: {said}", folder.name, finished.end);
         }
     };
-    let settled = OwedCommands::open(&folder.path).and_then(|commands| commands.settle(run));
+    let settled = OwedCommands::open(path).and_then(|commands| commands.settle(run));
     settled.inspect_err(|error| tracing::error!("{}: on_receive: {error}", folder.name)).is_ok()
 }
 

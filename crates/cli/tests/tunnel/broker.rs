@@ -24,7 +24,8 @@ use crate::pair::{PATIENCE, allowed, fast, program};
 /// The bucket of the S3-compatible server.
 const BUCKET: &str = "tests";
 /// The receiver's folder that its peers may write.
-const FOLDER: &str = "[[folder]]\nname = \"inbox\"\npath = \"PATH\"\nwrite = [\"site-a\"]\n";
+const FOLDER: &str =
+    "[[folder]]\nname = \"inbox\"\npath = \"PATH\"\nwrite = [\"site-a\"]\nowner = \"root\"\n";
 
 /// Whether brokers can be run here.
 fn allowed_with_broker() -> bool {

@@ -92,7 +92,7 @@ impl Scene {
         };
         let (inbox, here) = (folder("inbox"), folder("here"));
         let sections = format!(
-            "{KNOWN}[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\n",
+            "{KNOWN}[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\nowner = \"root\"\n",
             inbox.display()
         );
         let (source, target) = if case.get { (inbox, here) } else { (here, inbox) };

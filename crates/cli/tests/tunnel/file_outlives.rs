@@ -83,7 +83,7 @@ fn a_file_outlives_a_move_a_rekey_an_outage_and_a_restart_and_nothing_is_sent_tw
     let content = noise(SIZE, &mut Random::new(15));
     fs::write(here.join("it"), &content).unwrap();
     let folder = format!(
-        "{KNOWN}[[folder]]\nname = \"inbox\"\npath = \"{}\"\nwrite = [\"site-a\"]\n",
+        "{KNOWN}[[folder]]\nname = \"inbox\"\npath = \"{}\"\nwrite = [\"site-a\"]\nowner = \"root\"\n",
         inbox.display()
     );
     pair.start(0, Extra { sections: KNOWN, ..Extra::default() });

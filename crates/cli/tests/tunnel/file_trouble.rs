@@ -28,7 +28,10 @@ impl Sites {
         for folder in [&inbox, &here] {
             fs::create_dir(folder).unwrap();
         }
-        let folder = format!("[[folder]]\nname = \"inbox\"\npath = \"{}\"\n{may}\n", inbox.display());
+        let folder = format!(
+            "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nowner = \"root\"\n{may}\n",
+            inbox.display()
+        );
         pair.start(0, Extra::default());
         pair.start(1, Extra { sections: &folder, ..Extra::default() });
         pair.wait_for_session();

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use strait_testbed::{Extra, LinkSpec, TwoHosts};
 
@@ -116,8 +118,13 @@ impl Offices {
         Offices { pair, inbox, here, node }
     }
 
-    /// Starts the daemon of the second, with `more` in the section of its inbox.
+    /// Starts the daemon of the second, with `more` in the section of its inbox; files in it are root's.
     pub(crate) fn start_second(&mut self, more: &str) {
+        self.start_with(&format!("owner = \"root\"\n{more}"));
+    }
+
+    /// The same, but files in the inbox are its owner's.
+    fn start_with(&mut self, more: &str) {
         let sections = format!(
             "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\n{more}\n\
              [[folder]]\nname = \"secret\"\npath = \"{}\"\n",
@@ -330,14 +337,15 @@ fn what_serves_a_peer_has_no_privilege_and_acts_as_the_folders_owner() {
     if !allowed() {
         return;
     }
-    let offices = Offices::new(fast(), "");
+    let mut offices = Offices::without_second(fast());
     // Their parents belong to root alone otherwise.
     for folder in [offices.pair.dir.path(), &offices.inbox] {
         fs::set_permissions(folder, Permissions::from_mode(0o755)).unwrap();
     }
-    if std::os::unix::fs::chown(&offices.inbox, Some(65_534), Some(65_534)).is_err() {
+    if chown(&offices.inbox, Some(65_534), Some(65_534)).is_err() {
         return;
     }
+    offices.start_with("");
     fs::write(offices.here.join("f"), noise(400_000, 3)).unwrap();
     let mut sending = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "400kbit"]);
     let mut sending = sending.current_dir(&offices.here).spawn().unwrap();
@@ -358,6 +366,86 @@ fn what_serves_a_peer_has_no_privilege_and_acts_as_the_folders_owner() {
     assert!(sending.wait().unwrap().success(), "{}", offices.pair.logs());
     let metadata = fs::metadata(offices.inbox.join("f")).unwrap();
     assert_eq!((metadata.uid(), metadata.gid(), metadata.len()), (65_534, 65_534, 400_000));
+}
+
+#[test]
+fn a_folder_that_is_swapped_for_a_link_or_another_folder_is_not_served() {
+    if !allowed() {
+        return;
+    }
+    let mut offices = Offices::without_second(fast());
+    let [theirs, target, old] =
+        ["theirs", "target", "theirs/old"].map(|name| offices.pair.dir.path().join(name));
+    for folder in [&theirs, &target] {
+        fs::create_dir(folder).unwrap();
+    }
+    fs::set_permissions(offices.pair.dir.path(), Permissions::from_mode(0o755)).unwrap();
+    fs::write(target.join("shadow"), "root only").unwrap();
+    fs::set_permissions(&target, Permissions::from_mode(0o700)).unwrap();
+    offices.inbox = theirs.join("inbox");
+    fs::create_dir(&offices.inbox).unwrap();
+    if [&theirs, &offices.inbox].iter().any(|it| chown(it, Some(65_534), Some(65_534)).is_err()) {
+        return;
+    }
+    offices.start_with("");
+    fs::write(offices.here.join("f"), noise(3_000, 3)).unwrap();
+    offices.good(&["send", "f", "site-b:inbox/before"]);
+
+    // Its owner swaps it all the time, as fast as the machine can.
+    let swapping = AtomicBool::new(true);
+    let (inbox, swapping) = (&offices.inbox, &swapping);
+    let swaps = thread::scope(|scope| {
+        let swapper = scope.spawn(move || {
+            let mut swaps = 0;
+            while swapping.load(Ordering::Relaxed) || swaps < 1_000 {
+                fs::rename(inbox, &old).unwrap();
+                symlink(&target, inbox).unwrap();
+                thread::yield_now();
+                fs::remove_file(inbox).unwrap();
+                fs::rename(&old, inbox).unwrap();
+                swaps += 1;
+            }
+            swaps
+        });
+        for number in 0..20 {
+            let to = format!("site-b:inbox/during-{number}");
+            let mut sent = offices.pair.daemon(0).command(&["send", "f", &to]);
+            sent.current_dir(&offices.here).output().unwrap();
+            let mut got = offices.pair.daemon(0).command(&["get", "site-b:inbox/shadow", "got"]);
+            let got = got.current_dir(&offices.here).output().unwrap();
+            assert!(!got.status.success(), "{got:?}");
+        }
+        swapping.store(false, Ordering::Relaxed);
+        swapper.join().unwrap()
+    });
+    assert!(swaps >= 1_000);
+    let target = offices.pair.dir.path().join("target");
+    assert_eq!(fs::read_dir(&target).unwrap().count(), 1, "nothing was written outside");
+    assert!(!offices.here.join("got").exists());
+
+    // And another folder of the owner's is another one.
+    fs::rename(&offices.inbox, theirs.join("old")).unwrap();
+    fs::create_dir(&offices.inbox).unwrap();
+    chown(&offices.inbox, Some(65_534), Some(65_534)).unwrap();
+    offices.bad(0, 1, &["send", "f", "site-b:inbox/after"]);
+    assert!(offices.pair.logs().contains("another folder is at"), "{}", offices.pair.logs());
+    assert_eq!(fs::read_dir(&offices.inbox).unwrap().count(), 0);
+    offices.pair.daemon(1).reload().unwrap();
+    offices.good(&["send", "f", "site-b:inbox/after"]);
+    assert_eq!(fs::metadata(offices.inbox.join("after")).unwrap().uid(), 65_534);
+}
+
+#[test]
+fn a_folder_of_roots_is_served_only_where_the_file_says_so() {
+    if !allowed() {
+        return;
+    }
+    let mut offices = Offices::without_second(fast());
+    offices.start_with("");
+    fs::write(offices.here.join("f"), "x").unwrap();
+    offices.bad(0, 1, &["send", "f", "site-b"]);
+    assert!(offices.pair.logs().contains("owner = \"root\""), "{}", offices.pair.logs());
+    assert_eq!(fs::read_dir(&offices.inbox).unwrap().count(), 0);
 }
 
 #[test]

@@ -240,8 +240,10 @@ fn a_member_of_the_group_has_an_outbox_that_goes_over_roots_daemon() {
     let (code, said) = host.output(true, &["outbox"]);
     assert!(code == Some(0) && said.contains("waiting") && said.contains("site-b"), "{said}");
     let _sender = Ending(host.command(true, &["outbox", "--run"]).spawn().unwrap());
-    let sections =
-        format!("[[folder]]\nname = \"inbox\"\npath = \"{}\"\nwrite = [\"site-a\"]\n", inbox.display());
+    let sections = format!(
+        "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nwrite = [\"site-a\"]\nowner = \"root\"\n",
+        inbox.display()
+    );
     let config = far.configure("strait", &[near], Extra { sections: &sections, ..Extra::default() }).unwrap();
     let _second = far.start(&config, "run").unwrap();
     eventually("the transfer has left the outbox", || {

@@ -46,7 +46,20 @@ pub(super) fn folders(
     peers: &[FoundPeer],
 ) -> Vec<FolderSection> {
     let mut seen: Vec<(String, usize)> = Vec::new();
-    sections.iter().filter_map(|section| folder(section, beside, peers, &mut seen)).collect()
+    let found = |section| Some((section, folder(section, beside, peers, &mut seen)?));
+    let folders: Vec<(&Section<'_>, FolderSection)> = sections.iter().filter_map(found).collect();
+    for (section, inner) in &folders {
+        let holds = |outer: &FolderSection| outer.name != inner.name && inner.path.starts_with(&outer.path);
+        let outer = folders.iter().find(|(_, outer)| holds(outer) && !outer.write.is_empty());
+        if let Some((at, outer)) = outer
+            && let Some(peer) = outer.write.first()
+            && let Some(path) = section.value("path")
+        {
+            let (name, peer) = (outer.name.clone(), peer.clone());
+            section.note(path.span(), Problem::NestedFolder { name, line: at.line(), peer });
+        }
+    }
+    folders.into_iter().map(|(_, folder)| folder).collect()
 }
 
 fn folder(

@@ -294,6 +294,19 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A folder in another one, into which peers may write.
+    #[error(
+        "this folder is inside `{name}` (line {line}), where {peer} may write, and so put something else in its place; give it a \
+         place of its own"
+    )]
+    NestedFolder {
+        /// The outer one.
+        name: String,
+        /// Where that is.
+        line: usize,
+        /// One of the peers.
+        peer: String,
+    },
     /// Logins of one peer, and of nodes that are none, in one section.
     #[error(
         "with `unlisted = true` a [[login]] is for nodes that are not peers; give the peer one of its own"

@@ -15,10 +15,10 @@ use crate::sealed::{Manifest, SealedEntry, SealedKind};
 /// Why a place does not take a transfer.
 pub(super) fn check(manifest: &Manifest, place: &ArrivalPlace) -> Result<(), String> {
     let cannot =
-        |error: &dyn std::fmt::Display| format!("cannot write to {}: {error}", place.folder.display());
+        |error: &dyn std::fmt::Display| format!("cannot write to {}: {error}", place.folder.path().display());
     let beneath = Beneath::open(&place.folder).map_err(|error| cannot(&error))?;
     if !place.replace {
-        names(manifest, &beneath, &place.folder)?;
+        names(manifest, &beneath, place.folder.path())?;
     }
     let usage = Usage::new(&beneath, &place.rules).map_err(|error| cannot(&error))?;
     let fits = usage.take_bytes(manifest.content_len());

@@ -6,17 +6,16 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::Path;
 
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock, fsync, mkdirat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 use strait_keying::PublicKey;
 
-use crate::TransferId;
 use crate::beneath::Beneath;
 use crate::folder::{WORKING_FOLDER, names_in};
 use crate::stamp::Status;
+use crate::{FolderPath, TransferId};
 
 /// What the name of a record ends in, and one that is not whole yet.
 const RECORD: &str = ".arrived";
@@ -75,7 +74,7 @@ impl OwedCommands {
     ///
     /// # Errors
     /// As the system's.
-    pub fn open(folder: &Path) -> io::Result<OwedCommands> {
+    pub fn open(folder: &FolderPath) -> io::Result<OwedCommands> {
         Ok(OwedCommands { beneath: Beneath::open(folder)? })
     }
 
@@ -188,7 +187,7 @@ mod tests {
     #[test]
     fn what_is_owed_is_carried_out_once_and_then_nothing_is_left() {
         let scratch = ScratchFolder::new();
-        let commands = OwedCommands::open(scratch.path()).unwrap();
+        let commands = OwedCommands::open(&scratch.path().into()).unwrap();
         assert!(!commands.may_owe() && settled(&commands).is_empty());
         let all = [owed(1, &[b"a", b"b/\xff\n"]), owed(2, &[b"c"])];
         all.iter().for_each(|owed| commands.owe(owed).unwrap());
@@ -202,10 +201,10 @@ mod tests {
     #[test]
     fn who_is_killed_while_a_command_runs_still_owes_it() {
         let scratch = ScratchFolder::new();
-        let commands = OwedCommands::open(scratch.path()).unwrap();
+        let commands = OwedCommands::open(&scratch.path().into()).unwrap();
         commands.owe(&owed(1, &[b"a"])).unwrap();
         let killed = std::panic::catch_unwind(|| {
-            let commands = OwedCommands::open(scratch.path()).unwrap();
+            let commands = OwedCommands::open(&scratch.path().into()).unwrap();
             commands.settle(|_| panic!("killed")).unwrap();
         });
         assert!(killed.is_err());
@@ -215,8 +214,8 @@ mod tests {
     #[test]
     fn what_one_process_carries_out_no_other_does() {
         let scratch = ScratchFolder::new();
-        let first = OwedCommands::open(scratch.path()).unwrap();
-        let second = OwedCommands::open(scratch.path()).unwrap();
+        let first = OwedCommands::open(&scratch.path().into()).unwrap();
+        let second = OwedCommands::open(&scratch.path().into()).unwrap();
         first.owe(&owed(1, &[b"a"])).unwrap();
         first.settle(|_| assert_eq!(settled(&second), [])).unwrap();
     }

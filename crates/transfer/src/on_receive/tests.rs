@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 fn command(folder: &Path, argv: &[&str], paths: &[&[u8]]) -> ReceiveCommand {
     ReceiveCommand {
         argv: argv.iter().map(|part| (*part).to_owned()).collect(),
-        folder: folder.to_owned(),
+        folder: folder.into(),
         name: "inbox".to_owned(),
         owner: (geteuid().as_raw(), getegid().as_raw()),
         owed: OwedCommand {

@@ -11,14 +11,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Timespec, Timestamps};
 
 use super::manifest::{SealedEntry, SealedKind, check_path};
 use super::object::Landing;
-use crate::TransferId;
 use crate::folder::{FolderError, WORKING_FOLDER};
+use crate::{FolderPath, TransferId};
 
 /// A folder that takes the entries of one transfer.
 pub struct LandingFolder {
@@ -39,8 +38,8 @@ impl LandingFolder {
     ///
     /// # Errors
     /// As the system's; a symbolic link on the way is one.
-    pub fn open(root: &Path, below: &[u8], transfer: TransferId) -> io::Result<LandingFolder> {
-        let mut root = fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    pub fn open(root: &FolderPath, below: &[u8], transfer: TransferId) -> io::Result<LandingFolder> {
+        let mut root = root.open(OFlags::PATH | OFlags::DIRECTORY)?;
         if !below.is_empty() {
             check_path(below).map_err(io::Error::other)?;
             allowed(below)?;

@@ -1,7 +1,6 @@
 //! What a server does: one stream, one request, in the folders that the peer may read or write.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -20,6 +19,7 @@ use super::kept::ServedCopies;
 use super::receiver::ReceiverRules;
 use super::sender::{SenderOrders, run_sender};
 use super::units::{Messages, StreamEnds, Units};
+use crate::FolderPath;
 use crate::delta::ChunkKey;
 use crate::folder::{Folder, FolderRules};
 use crate::message::{Asked, EntryKind, EntryMessage, FaultReason, FileFault, FileMessage, TransferOptions};
@@ -33,7 +33,7 @@ pub struct SharedFolder {
     /// The name that peers know.
     pub name: String,
     /// Where it is.
-    pub path: PathBuf,
+    pub path: FolderPath,
     /// What may be written.
     pub rules: FolderRules,
     /// Whether this peer may read.

@@ -79,7 +79,7 @@ fn push_all(from: &Path, to: &Path) -> (Result<Tally, TransferError>, u64) {
         link: None,
     };
     let close = |stream: &UnixStream| drop(stream.shutdown(Shutdown::Both));
-    let (path, rules, patience) = (to.to_owned(), FolderRules::default(), Duration::ZERO);
+    let (path, rules, patience) = (to.into(), FolderRules::default(), Duration::ZERO);
     let folder = SharedFolder {
         name: "inbox".to_owned(),
         path,

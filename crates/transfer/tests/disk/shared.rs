@@ -67,7 +67,7 @@ pub(crate) fn plain() -> Attributes {
 }
 
 pub(crate) fn open(folder: &Path) -> Folder {
-    Folder::open(folder, FolderRules::default()).unwrap()
+    Folder::open(&folder.into(), FolderRules::default()).unwrap()
 }
 
 /// Bytes that are another file's for another seed.

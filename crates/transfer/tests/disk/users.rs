@@ -17,7 +17,8 @@ const NOBODY: u32 = 65534;
 
 /// What an ordinary user's process does.
 fn as_user(folder: &Path) {
-    let folder = Folder::open(folder, FolderRules { keep_owners: true, ..FolderRules::default() }).unwrap();
+    let folder =
+        Folder::open(&folder.into(), FolderRules { keep_owners: true, ..FolderRules::default() }).unwrap();
     let mut receiving = folder.receive([1; 16]).unwrap();
     // Files of any size and permission, in folders that are closed in the end.
     for mode in [0o000, 0o444, 0o755] {
@@ -128,7 +129,8 @@ fn root_keeps_owners_where_the_folder_says_so() {
     let folder = OwnFolder::in_memory("owners");
     for (keep_owners, expected) in [(true, NOBODY), (false, 0)] {
         let rules = FolderRules { keep_owners, keep_set_id: true, ..FolderRules::default() };
-        let mut receiving = Folder::open(&folder.0, rules).unwrap().receive([1; 16]).unwrap();
+        let mut receiving =
+            Folder::open(&folder.0.as_path().into(), rules).unwrap().receive([1; 16]).unwrap();
         let attributes = Attributes { mode: 0o6755, owner: (NOBODY, NOBODY), ..plain() };
         let mut partial = receiving.begin(path("file"), Some(0), [1; 8], true).unwrap();
         partial.verify(0, blake3::hash(b"").as_bytes()).unwrap();

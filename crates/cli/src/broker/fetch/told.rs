@@ -108,14 +108,14 @@ impl<'a> FetchTold<'a> {
         let name = |key| self.places.name(key);
         Some(match event {
             FetchEvent::Found { manifest, place } => {
-                let to = below(&place.folder.display().to_string(), manifest);
+                let to = below(&place.folder.path().display().to_string(), manifest);
                 let (what, from) = (what(manifest), name(&manifest.sender));
                 (format!("{}  from {from}: {what}, to {to}", manifest.transfer), false)
             }
             FetchEvent::Received { manifest, place, receipt } => {
                 let to = place.map_or_else(
                     || "; it came before, or is not taken".to_owned(),
-                    |place| format!(", in {}", below(&place.folder.display().to_string(), manifest)),
+                    |place| format!(", in {}", below(&place.folder.path().display().to_string(), manifest)),
                 );
                 let from = name(&manifest.sender);
                 (format!("{}  received from {from}: {}{to}", receipt.transfer, outcome(receipt)), false)
@@ -148,7 +148,7 @@ impl<'a> FetchTold<'a> {
                     "transfer": manifest.transfer.to_string(),
                     "peer": name(&manifest.sender),
                     "folder": Printable(manifest.folder.as_bytes()).to_string(),
-                    "to": below(&place.folder.display().to_string(), manifest),
+                    "to": below(&place.folder.path().display().to_string(), manifest),
                     "entries": manifest.entries.len(),
                     "bytes": manifest.content_len(),
                     "names": names.collect::<Vec<_>>(),
@@ -164,7 +164,7 @@ impl<'a> FetchTold<'a> {
                 let mut value = receipt_json(receipt);
                 value["event"] = "received".into();
                 value["peer"] = name(&receipt.sender).into();
-                let to = place.map(|place| below(&place.folder.display().to_string(), manifest));
+                let to = place.map(|place| below(&place.folder.path().display().to_string(), manifest));
                 value["to"] = to.into();
                 value
             }

@@ -119,7 +119,7 @@ fn bytes_that_were_written_and_not_recorded_do_not_show_through_a_hole() {
 }
 
 fn log(folder: &TestFolder) -> PieceLog {
-    let beneath = Beneath::open(folder.path()).unwrap();
+    let beneath = Beneath::open(&folder.path().into()).unwrap();
     PieceLog::open(Arc::new(WorkFolder::open(&beneath, [1; 16]).unwrap())).unwrap()
 }
 
@@ -167,7 +167,7 @@ fn records_of_another_transfer_are_not_read() {
     fs::create_dir(working.join("02".repeat(16))).unwrap();
     fs::copy(working.join("01".repeat(16)).join("records"), working.join("02".repeat(16)).join("records"))
         .unwrap();
-    let beneath = Beneath::open(folder.path()).unwrap();
+    let beneath = Beneath::open(&folder.path().into()).unwrap();
     let other = PieceLog::open(Arc::new(WorkFolder::open(&beneath, [2; 16]).unwrap())).unwrap();
     assert_eq!(other.files().count(), 0);
 }
@@ -207,7 +207,7 @@ fn a_peer_that_leaves_gaps_or_many_files_does_not_fill_the_records() {
 #[test]
 fn the_lock_is_that_of_the_folder_that_is_there() {
     let folder = TestFolder::new("lock");
-    let beneath = Beneath::open(folder.path()).unwrap();
+    let beneath = Beneath::open(&folder.path().into()).unwrap();
     let work = WorkFolder::open(&beneath, [1; 16]).unwrap();
     work.file("x", OFlags::CREATE | OFlags::RDWR, "make a file").unwrap();
     work.remove_all().unwrap();

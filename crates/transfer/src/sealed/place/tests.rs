@@ -1,5 +1,6 @@
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::Path;
 
 use super::*;
 use crate::scratch::ScratchFolder;
@@ -13,7 +14,7 @@ fn file(path: &str) -> SealedEntry {
 }
 
 fn landing(folder: &Path) -> LandingFolder {
-    LandingFolder::open(folder, b"", TransferId::from_bytes([1; 16])).unwrap()
+    LandingFolder::open(&folder.into(), b"", TransferId::from_bytes([1; 16])).unwrap()
 }
 
 fn land(landing: &mut LandingFolder, entry: &SealedEntry, bytes: &[u8]) -> io::Result<()> {
@@ -95,7 +96,7 @@ fn no_link_leads_out_of_the_folder() {
     // A link in the place of the file's own name is replaced, not followed.
     land(&mut landing, &file("a"), b"abc").unwrap();
     assert!(std::fs::symlink_metadata(inside.join("a")).unwrap().is_file());
-    assert!(LandingFolder::open(&inside, b"link", TransferId::from_bytes([1; 16])).is_err());
+    assert!(LandingFolder::open(&inside.clone().into(), b"link", TransferId::from_bytes([1; 16])).is_err());
     // A link that a transfer itself made is not followed by its later entries.
     land(
         &mut landing,
@@ -141,11 +142,11 @@ fn folders_below_are_made_where_they_lack() {
     let scratch = ScratchFolder::new();
     let id = TransferId::from_bytes([1; 16]);
     for _ in 0..2 {
-        let mut landing = LandingFolder::open(scratch.path(), b"x/y", id).unwrap();
+        let mut landing = LandingFolder::open(&scratch.path().into(), b"x/y", id).unwrap();
         land(&mut landing, &file("a"), b"abc").unwrap();
     }
     assert_eq!(names(&scratch.path().join("x/y")), ["a"]);
-    assert!(LandingFolder::open(scratch.path(), b"x/../..", id).is_err());
+    assert!(LandingFolder::open(&scratch.path().into(), b"x/../..", id).is_err());
 }
 
 #[test]
@@ -194,9 +195,9 @@ fn nothing_is_made_in_the_working_folder_of_a_permitted_folder() {
     let mut top = landing(scratch.path());
     assert!(land(&mut top, &file(&inside), b"abc").is_err());
     assert!(land(&mut top, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").is_err());
-    assert!(LandingFolder::open(scratch.path(), inside.as_bytes(), id).is_err());
+    assert!(LandingFolder::open(&scratch.path().into(), inside.as_bytes(), id).is_err());
     // Deeper it is a name as any other.
-    let mut below = LandingFolder::open(scratch.path(), b"below", id).unwrap();
+    let mut below = LandingFolder::open(&scratch.path().into(), b"below", id).unwrap();
     land(&mut below, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").unwrap();
     assert_eq!(names(&scratch.path().join(WORKING_FOLDER)), [""; 0]);
 }

@@ -79,7 +79,7 @@ impl Meeting {
         let tops =
             paths.iter().map(|path| path.rsplit(|byte| *byte == b'/').next().unwrap().to_vec()).collect();
         let asked = Asked::Pull { folder: b"inbox".to_vec(), paths, options: TransferOptions::default() };
-        let folder = Folder::open(to, FolderRules::default()).unwrap();
+        let folder = Folder::open(&to.into(), FolderRules::default()).unwrap();
         let destination =
             DiskDestination::open(folder, None, [7; 16], patterns(&[]).unwrap(), false).unwrap();
         self.run(|ends, watch| pull(ends, hello(asked), destination, Some(tops), watch)).0
@@ -108,7 +108,7 @@ pub(super) fn ends<W>(stream: &UnixStream, writer: W) -> StreamEnds<Buffered<'_>
 /// A folder `inbox` that the peer may read and write.
 pub(super) fn inbox(folder: &Path) -> SharedFolder {
     let (name, rules) = ("inbox".to_owned(), FolderRules::default());
-    let (path, patience) = (folder.to_owned(), Duration::ZERO);
+    let (path, patience) = (folder.into(), Duration::ZERO);
     SharedFolder { name, path, rules, read: true, write: true, patience, copies: None }
 }
 

@@ -225,7 +225,7 @@ fn a_peer_reads_below_its_folder_alone() {
     fs::create_dir_all(folder.join("shared/sub")).unwrap();
     fs::write(folder.join("shared/sub/file"), "x").unwrap();
     symlink("..", folder.join("shared/up")).unwrap();
-    let shared = Folder::open(&folder.join("shared"), crate::folder::FolderRules::default()).unwrap();
+    let shared = Folder::open(&folder.join("shared").into(), crate::folder::FolderRules::default()).unwrap();
     let mut sources = Sources::default();
     for (name, content) in [("up", true), ("up/shared", false), ("up/shared/sub", true)] {
         assert_eq!(
