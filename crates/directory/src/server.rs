@@ -3,42 +3,46 @@
 mod watch;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Answer, HEAD_LEN, Question};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::spawn_blocking;
+use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 
-use crate::budget::{self, Budgets, Source};
+use crate::budget::{self, Budgets, PLACE, Source};
 use crate::counters::{Present, QuestionKind, add};
 use crate::keeper::{Keeper, Put};
 use crate::now;
 use crate::store::{Refusal, RefusalReason, Taken};
 use watch::Watched;
 
-/// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask.
+/// Connections at once, where the system allows as many files: a thousand nodes that watch, and those that ask. With what they send
+/// they have 64 MiB ([`PLACE`]).
 const CONNECTIONS: usize = 4096;
-/// Files that are not connections: the store, etcd, the log.
-const OTHER_FILES: usize = 64;
+/// Files that are not connections: the store, etcd, the log, and connections that are about to end.
+const OTHER_FILES: usize = 128;
 /// How long a connection may say nothing between two questions.
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a question may take to come, and an answer to be taken: round trips of a slow link.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes that are read at once: some certificates.
-const BUFFER: usize = 64 << 10;
+/// Bytes that are read at once, of a connection's place: some certificates.
+const BUFFER: usize = PLACE / 2;
+/// Bytes of a message that are read at once.
+const PIECE: usize = PLACE / 2;
 /// Things that are put in one transaction.
 const PUTS: usize = 64;
 
 /// Serves nodes until the process ends.
 pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Result<()> {
-    let places = Arc::new(Semaphore::new(files().saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS)));
-    let budgets = Arc::new(Mutex::new(Budgets::default()));
+    let places = files().saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS);
+    let budgets = Arc::new(Mutex::new(Budgets::new(places)));
     loop {
+        while lock(&budgets).is_crowded() {
+            yield_now().await;
+        }
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -48,30 +52,29 @@ pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Res
                 continue;
             }
         };
-        let source = budget::source(from.ip());
+        let source = Source::of(from.ip());
         let counters = &keeper.counters;
-        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+        let Some(number) = lock(&budgets).connect(source, Instant::now()) else {
             add(&counters.refused_connections, 1);
-            tracing::debug!(%from, "refused: there are as many connections as may be");
+            tracing::debug!(%from, "refused: its network has as many connections as it may");
             continue;
         };
-        if !lock(&budgets).connect(source, Instant::now()) {
-            add(&counters.refused_connections, 1);
-            tracing::debug!(%from, "refused: this source has as many connections as it may");
-            continue;
-        }
         add(&counters.accepted, 1);
-        let (keeper, budgets) = (Arc::clone(&keeper), Arc::clone(&budgets));
-        tokio::spawn(async move {
+        let mut connection = Connection {
+            stream: quick(stream),
+            source,
+            number,
+            keeper: Arc::clone(&keeper),
+            budgets: Arc::clone(&budgets),
+        };
+        let task = tokio::spawn(async move {
+            let keeper = Arc::clone(&connection.keeper);
             let _here = Present::new(&keeper.counters.connections);
-            let mut connection =
-                Connection::new(stream, from, source, Arc::clone(&keeper), Arc::clone(&budgets));
             if let Err(error) = connection.serve().await {
                 tracing::debug!(%from, "a connection ended: {error}");
             }
-            lock(&budgets).disconnect(source, Instant::now());
-            drop(place);
         });
+        lock(&budgets).begun(number, task.abort_handle());
     }
 }
 
@@ -88,27 +91,23 @@ fn lock(budgets: &Mutex<Budgets>) -> std::sync::MutexGuard<'_, Budgets> {
     budgets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+fn quick(stream: TcpStream) -> BufReader<TcpStream> {
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!("{error}");
+    }
+    BufReader::with_capacity(BUFFER, stream)
+}
+
+/// A connection, which gives its places back at its end, whatever ends it.
 struct Connection {
     stream: BufReader<TcpStream>,
     source: Source,
+    number: u64,
     keeper: Arc<Keeper>,
     budgets: Arc<Mutex<Budgets>>,
 }
 
 impl Connection {
-    fn new(
-        stream: TcpStream,
-        from: SocketAddr,
-        source: Source,
-        keeper: Arc<Keeper>,
-        budgets: Arc<Mutex<Budgets>>,
-    ) -> Connection {
-        if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%from, "{error}");
-        }
-        Connection { stream: BufReader::with_capacity(BUFFER, stream), source, keeper, budgets }
-    }
-
     async fn serve(&mut self) -> io::Result<()> {
         loop {
             let waited = timeout(IDLE, self.stream.fill_buf()).await.map_err(|_| late())?;
@@ -116,6 +115,7 @@ impl Connection {
                 return Ok(());
             }
             let question = self.question().await?;
+            self.number = lock(&self.budgets).asked(self.number);
             let (kind, asked) = (QuestionKind::of(&question), Instant::now());
             self.keeper.counters.asked(kind);
             let answer = match question {
@@ -156,7 +156,8 @@ impl Connection {
         }
     }
 
-    /// The next question, whose kind bounds its length before anything is allocated for it.
+    /// Returns the next question. Its kind bounds its length; memory for it grows with what has come of it, and is the connection's
+    /// while it is read.
     async fn question(&mut self) -> io::Result<Question> {
         let read = async {
             let mut head = [0; HEAD_LEN + 1];
@@ -166,11 +167,39 @@ impl Connection {
             if !(1..=Question::most(kind)).contains(&len) {
                 return Err(malformed());
             }
-            let mut body = vec![kind; len];
-            self.stream.read_exact(body.get_mut(1..).unwrap_or_default()).await?;
+            // In pieces of one size, so that what is freed fits what comes next.
+            let (mut pieces, mut come): (Vec<Vec<u8>>, usize) = (Vec::new(), 1);
+            while come < len {
+                if pieces.last().is_none_or(|piece| piece.len() == piece.capacity()) {
+                    // One fits beside the buffer.
+                    let places = 1 + (pieces.len() * PIECE).div_ceil(PLACE);
+                    self.hold(places).await?;
+                    pieces.push(Vec::with_capacity(PIECE.min(len - come)));
+                }
+                let Some(piece) = pieces.last_mut() else { return Err(malformed()) };
+                let rest = u64::try_from(len - come).unwrap_or(u64::MAX);
+                match (&mut self.stream).take(rest).read_buf(piece).await? {
+                    0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    more => come += more,
+                }
+            }
+            let body: Vec<u8> = std::iter::once(&[kind][..])
+                .chain(pieces.iter().map(Vec::as_slice))
+                .flatten()
+                .copied()
+                .collect();
+            self.hold(1).await?;
             Question::from_body(&body).map_err(|_| malformed())
         };
         timeout(PATIENCE, read).await.map_err(|_| late())?
+    }
+
+    /// Waits until the connection has so many places.
+    async fn hold(&self, places: usize) -> io::Result<()> {
+        while !lock(&self.budgets).hold(self.number, places, Instant::now()).ok_or_else(full)? {
+            yield_now().await;
+        }
+        Ok(())
     }
 
     /// Keeps what is put, with what has arrived behind it, in one transaction.
@@ -227,6 +256,12 @@ impl Connection {
     }
 }
 
+impl Drop for Connection {
+    fn drop(&mut self) {
+        lock(&self.budgets).leave(self.number, Instant::now());
+    }
+}
+
 const fn kind_of(put: &Put) -> QuestionKind {
     match put {
         Put::Certificate(_) => QuestionKind::PutCertificate,
@@ -255,6 +290,10 @@ fn answer(taken: Taken) -> Answer {
 
 fn malformed() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, "what came is not a question")
+}
+
+fn full() -> io::Error {
+    io::Error::other("its network has sent as much at once as it may")
 }
 
 fn late() -> io::Error {

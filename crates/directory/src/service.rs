@@ -19,6 +19,8 @@ use crate::settings::{Settings, SettingsError};
 use crate::store::{Store, StoreError};
 use crate::{now, server};
 
+/// Connections that may wait to be accepted; the system allows 4,096 of itself (net.core.somaxconn).
+const WAITING: i32 = 4096;
 /// How often certificates that have expired are removed.
 const SWEEP: Duration = Duration::from_secs(3600);
 /// How many of them in one transaction.
@@ -64,6 +66,8 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
     let settings = Settings::load(path)?;
     let unusable = |source| DirectoryError::Listen { address: settings.listen, source };
     let listener = std::net::TcpListener::bind(settings.listen).map_err(unusable)?;
+    // The library lets 128 wait; of more the system drops the first packet, and they come again after a second.
+    rustix::net::listen(&listener, WAITING).map_err(|error| unusable(error.into()))?;
     listener.set_nonblocking(true).map_err(unusable)?;
     let metrics = settings.metrics.map(Metrics::bind).transpose()?;
     // Keys for TLS may be readable by root only.

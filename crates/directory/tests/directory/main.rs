@@ -2,12 +2,14 @@
 //!
 //! - `place`: an authority, a directory's process, etcd
 //! - `basics`: questions, what is refused, restarts, bad input
+//! - `crowd`: strangers with thousands of connections
 //! - `metrics`: what Prometheus reads
 //! - `tls`: etcd that wants certificates of its clients
 //! - `etcd`: several directories over one etcd, which stops and comes back
 #![allow(clippy::unwrap_used)]
 
 mod basics;
+mod crowd;
 mod daily;
 mod etcd;
 mod metrics;

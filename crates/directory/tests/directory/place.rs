@@ -68,6 +68,10 @@ impl Directory {
         self.0.kill();
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.0.pid().unwrap()
+    }
+
     pub(crate) fn server(&self) -> &str {
         self.0.server()
     }

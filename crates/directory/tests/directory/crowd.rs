@@ -1,0 +1,87 @@
+//! Strangers with thousands of connections: they get no more memory than there is, and no one out who has few.
+
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+
+use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use strait_keying::directory::{Answer, Question};
+
+use crate::place::{Directory, answer, certificate, find, folder, list};
+
+/// MiB of memory that connections and what they send may take (64, and an eighth while some end), and what else the process has, which
+/// is not built to be small here.
+const MEMORY_MAX: usize = 64 + 8 + 56;
+
+/// Connections that strangers may have here, with as many files at the other end.
+fn connections() -> u16 {
+    let most = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
+    most.map_or(5_000, |most| u16::try_from(most.saturating_sub(500)).unwrap_or(u16::MAX).min(5_000))
+}
+
+/// A connection from the stranger with this number: 250 in each /24 of this host's own addresses. It says `words`.
+fn stranger(number: u16, server: &str, words: &[u8]) -> io::Result<TcpStream> {
+    let from =
+        Ipv4Addr::new(127, 1, u8::try_from(number / 250).unwrap(), u8::try_from(number % 250 + 1).unwrap());
+    let opened = socket(AddressFamily::INET, SocketType::STREAM, None)?;
+    bind(&opened, &SocketAddrV4::new(from, 0))?;
+    connect(&opened, &server.parse::<SocketAddrV4>().unwrap())?;
+    let mut stream = TcpStream::from(opened);
+    stream.write_all(words)?;
+    Ok(stream)
+}
+
+/// MiB of memory that the directory's process has.
+fn memory(directory: &Directory) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", directory.pid())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+}
+
+#[test]
+fn what_strangers_begin_to_send_takes_no_memory_before_it_came_and_little_then() {
+    let count = connections();
+    let dir = folder();
+    let directory = Directory::start(dir.path(), "d", "");
+    let known = certificate(1, 1);
+    directory.put(&known).unwrap();
+    // The head of a list of 500 KB.
+    let head = [&500_000_u32.to_be_bytes()[..], &[5]].concat();
+    let open = |number| stranger(number, directory.server(), &head);
+    let mut all: Vec<TcpStream> = (0..count).filter_map(|number| open(number).ok()).collect();
+    assert_eq!(directory.ask(&find(1)), answer(&known));
+    assert!(memory(&directory) < MEMORY_MAX, "{} MiB for heads alone", memory(&directory));
+    // Those that had to go cannot write; the others do not wait for the directory to read.
+    let part = vec![0; 60_000];
+    for stream in &mut all {
+        stream.set_nonblocking(true).unwrap();
+        let _ = stream.write(&part);
+    }
+    assert_eq!(directory.put_list(&list(1, &[7])), Ok(Answer::Stored));
+    assert_eq!(directory.ask(&find(1)), answer(&known));
+    assert!(memory(&directory) < MEMORY_MAX, "{} MiB", memory(&directory));
+}
+
+#[test]
+fn strangers_who_watch_from_many_networks_keep_no_one_out() {
+    let count = connections();
+    let dir = folder();
+    let directory = Directory::start(dir.path(), "d", "");
+    let known = certificate(1, 1);
+    directory.put(&known).unwrap();
+    let mut honest = directory.open();
+    honest.say(&Question::Watch { certificates: false }).unwrap();
+    let watch = Question::Watch { certificates: false }.to_bytes();
+    let all: Vec<TcpStream> =
+        (0..count).filter_map(|number| stranger(number, directory.server(), &watch).ok()).collect();
+    assert!(all.len() > usize::from(count) / 2);
+    // Whoever comes now is let in, and who watched before hears the news.
+    assert_eq!(directory.ask(&find(1)), answer(&known));
+    let revoked = list(1, &[1]);
+    assert_eq!(directory.put_list(&revoked), Ok(Answer::Stored));
+    assert_eq!(directory.ask(&find(1)), Answer::NotFound);
+    let told = std::iter::from_fn(|| honest.hear().ok()).find(|told| *told != Answer::NoNews);
+    assert_eq!(told, Some(Answer::List(revoked.as_bytes().into())));
+    assert!(memory(&directory) < MEMORY_MAX, "{} MiB", memory(&directory));
+}
