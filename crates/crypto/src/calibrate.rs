@@ -133,6 +133,8 @@ mod tests {
             (fast_aes, no_aes, SuiteSet::ALL, Some(Suite::ChaCha20Poly1305)),
             (fast_aes, no_aes, aes, Some(Suite::Aes128Gcm)),
             (fast_aes, no_aes, SuiteSet::EMPTY, None),
+            // What either end alone would choose is not it.
+            (ranking(10, 20, 99), ranking(20, 5, 99), SuiteSet::ALL, Some(Suite::Aes256Gcm)),
             (ranking(7, 7, 7), ranking(7, 7, 7), SuiteSet::ALL, Some(Suite::Aes128Gcm)),
             (ranking(0, 0, 0), ranking(u32::MAX, u32::MAX, 0), SuiteSet::ALL, Some(Suite::ChaCha20Poly1305)),
         ];

@@ -85,7 +85,12 @@ fn dropped_it_is_gone() {
         let host = identity(&hosts.b);
         assert!(population(host) > 0);
         drop(guest);
-        assert_eq!(population(host), 0);
+        // Its processes have let go of all files; the kernel may still be at their end.
+        let dropped = Instant::now();
+        while population(host) > 0 {
+            assert!(dropped.elapsed() < PATIENCE, "processes stay");
+            std::thread::yield_now();
+        }
     }
 }
 

@@ -32,7 +32,7 @@ fn pair() -> Pair {
     let rate = "10Mbit".parse().unwrap();
     let link = paced(rate, rate);
     let pair = Pair::idle(TwoHosts::direct(LinkSpec::thin(rate)).unwrap());
-    pair.and_up(Extra { link: &link, sections: RULE, ..Extra::default() })
+    pair.and_up(Extra { link: &link, sections: &format!("{RULE}codec = \"zstd-3\"\n"), ..Extra::default() })
 }
 
 /// Text, or what no codec makes shorter.

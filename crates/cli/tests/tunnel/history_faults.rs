@@ -11,6 +11,7 @@ use std::time::Duration;
 use strait_clock::Random;
 use strait_testbed::{Extra, FrameFate, LinkSpec, Relay, Transfer, TwoHosts, paced, sample};
 
+use crate::block_history::carry;
 use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
 
 const RULE: &str =
@@ -223,9 +224,15 @@ fn bulk(fault: Fault) {
     });
     outcome.unwrap_or_else(|error| panic!("{error}\n{}", scene.pair.logs()));
     assert!(ended, "{before} blocks behind others before the fault");
-    let again = scene.history(1, "received_blocks");
     let since = if fault == Fault::Restart(1) { 0 } else { before };
-    assert!(again >= since + 3, "{before} blocks behind others before, {again} at the end");
+    // What the other site has not acknowledged since a restart, nothing leans on: on a busy machine that may be all.
+    eventually("blocks lean on others", || {
+        let again = scene.history(1, "received_blocks") >= since + 3;
+        if !again {
+            carry(&scene.pair, &content);
+        }
+        again
+    });
     if fault == Fault::Rekeys {
         assert!(scene.pair.peer(0)["association"]["outbound_spi"] != key, "the same keys");
     }
