@@ -81,7 +81,7 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     Ok(())
 }
 
-/// Whether the folders would be served.
+/// Fails if a folder that is there would not be served, and warns of those that are not there.
 fn folders(config: &Config) -> CommandResult {
     for folder in &config.folders {
         let Err(error) = ServedFolder::find(folder.clone()).found().map(drop) else { continue };

@@ -134,8 +134,8 @@ pub fn nearest(method: Method) -> Option<usize> {
     CANDIDATES.iter().enumerate().filter(of_codec).min_by_key(far).map(|(place, _)| place)
 }
 
-/// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back: best one of the processor's time, so that other work does
-/// not count.
+/// Measures every one of [`CANDIDATES`] with `sample`, a clock in nanoseconds that never goes back: best one of the processor's time, so
+/// that other work does not count.
 ///
 /// Takes some 30 ms on a fast machine and a round more than 200 at most. A clock that stands still makes everything free.
 pub fn calibrate(codecs: &mut Codecs, sample: impl FnMut() -> u64) -> Calibration {

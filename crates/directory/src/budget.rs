@@ -1,7 +1,7 @@
-//! What each source may cost: questions, bytes, and places for connections and for what they send.
+//! The budget of each source: questions, bytes, and places for connections and for what they send.
 //!
 //! A site has a /64 of IPv6, an office or a customer mostly a /56 or a /48, and a stranger as many addresses of these as it likes. So
-//! each of them counts, and each address and /24 of IPv4. When all places are taken, the network that has most of them gives one up.
+//! each of them counts, as do an address, a /28 and a /24 of IPv4. When all places are taken, the network that has most of them gives one up.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
@@ -33,7 +33,7 @@ const SIX: [Share; 3] = [(64, 16), (56, 8), (48, 4)];
 /// Of IPv4: an address, what an office gets, and what is not routed in parts.
 const FOUR: [Share; 3] = [(32, 16), (28, 8), (24, 4)];
 
-/// Who pays: the networks of an address, the smallest first.
+/// The networks of an address, the smallest first: they pay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Source([Network; 3]);
 
@@ -215,7 +215,7 @@ impl Budgets {
         Duration::from_secs_f64(waits.into_iter().fold(0.0, f64::max))
     }
 
-    /// Whether all networks of a source may have so many places more.
+    /// True if all networks of a source may have so many places more.
     fn fits(&self, source: Source, more: usize) -> bool {
         let fits = |network: Network| {
             let held = self.accounts.get(&network.name).map_or(0, |account| account.places);

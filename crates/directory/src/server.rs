@@ -28,10 +28,8 @@ const OTHER_FILES: usize = 128;
 const IDLE: Duration = Duration::from_secs(60);
 /// How long a question may take to come, and an answer to be taken: round trips of a slow link.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Bytes that are read at once, of a connection's place: some certificates.
+/// Bytes that are read at once: some certificates. A place has room for as many of a message.
 const BUFFER: usize = PLACE / 2;
-/// Bytes of a message that are read at once.
-const PIECE: usize = PLACE / 2;
 /// Things that are put in one transaction.
 const PUTS: usize = 64;
 
@@ -61,7 +59,7 @@ pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Res
         };
         add(&counters.accepted, 1);
         let mut connection = Connection {
-            stream: quick(stream),
+            stream: prepared(stream),
             source,
             number,
             keeper: Arc::clone(&keeper),
@@ -91,7 +89,8 @@ fn lock(budgets: &Mutex<Budgets>) -> std::sync::MutexGuard<'_, Budgets> {
     budgets.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn quick(stream: TcpStream) -> BufReader<TcpStream> {
+/// Has a connection send at once, and read in parts.
+fn prepared(stream: TcpStream) -> BufReader<TcpStream> {
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!("{error}");
     }
@@ -168,13 +167,16 @@ impl Connection {
                 return Err(malformed());
             }
             // In pieces of one size, so that what is freed fits what comes next.
-            let (mut pieces, mut come): (Vec<Vec<u8>>, usize) = (Vec::new(), 1);
+            let (mut pieces, mut come, mut held): (Vec<Vec<u8>>, usize, usize) = (Vec::new(), 1, 1);
             while come < len {
                 if pieces.last().is_none_or(|piece| piece.len() == piece.capacity()) {
                     // One fits beside the buffer.
-                    let places = 1 + (pieces.len() * PIECE).div_ceil(PLACE);
-                    self.hold(places).await?;
-                    pieces.push(Vec::with_capacity(PIECE.min(len - come)));
+                    let places = 1 + (pieces.len() * BUFFER).div_ceil(PLACE);
+                    if places > held {
+                        self.hold(places).await?;
+                        held = places;
+                    }
+                    pieces.push(Vec::with_capacity(BUFFER.min(len - come)));
                 }
                 let Some(piece) = pieces.last_mut() else { return Err(malformed()) };
                 let rest = u64::try_from(len - come).unwrap_or(u64::MAX);
@@ -188,7 +190,9 @@ impl Connection {
                 .flatten()
                 .copied()
                 .collect();
-            self.hold(1).await?;
+            if held > 1 {
+                self.hold(1).await?;
+            }
             Question::from_body(&body).map_err(|_| malformed())
         };
         timeout(PATIENCE, read).await.map_err(|_| late())?

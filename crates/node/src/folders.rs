@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::privileges;
 
-/// Where a kind of files is kept.
+/// The folders for a kind of files.
 struct Place {
     /// The environment's name for it, in place of the system's.
     own: &'static str,

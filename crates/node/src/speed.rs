@@ -1,4 +1,4 @@
-//! How fast this machine computes: measured at the first start of a program, and kept for a day.
+//! The speed of this machine: measured at the first start of a program, and kept for a day.
 
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -20,7 +20,7 @@ const FILE_MAX: usize = 8 << 10;
 /// Seconds after which it is measured again: a processor that was slowed, by heat or on battery, may be faster the next day.
 const AGE_MAX: u64 = 24 * 3600;
 
-/// What suites and codecs cost on this machine.
+/// The cost of suites and codecs on this machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MachineSpeed {
     /// Sealing and opening.
@@ -33,9 +33,9 @@ pub struct MachineSpeed {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct KeptSpeed {
-    /// What it holds for.
+    /// The program and the processor that it holds for.
     on: Measurer,
-    /// When it was measured, in seconds since 1970.
+    /// The time of the measurement, in seconds since 1970.
     at: u64,
     /// Nanoseconds a packet, in the order of [`Suite::ALL`].
     suites: [u32; Suite::COUNT],
@@ -52,8 +52,8 @@ struct Measurer {
 }
 
 impl MachineSpeed {
-    /// Returns what this program measured here less than a day ago, or measures now, in some 30 ms of a processor and 230 at most, and keeps that
-    /// where there is a folder for it.
+    /// Returns what this program measured here less than a day ago, or measures now, in some 30 ms of a processor and 230 at most, and
+    /// keeps that where there is a folder for it.
     #[must_use]
     pub fn of_this_machine() -> MachineSpeed {
         let path = cache_folder().map(|folder| folder.join(NAME));

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 /// The end of a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,10 +83,9 @@ fn pid(number: u32) -> io::Result<Pid> {
 fn end_with_descendants(child: &mut Child) -> io::Result<()> {
     // The parents last: a child whose parent is gone is no longer known as a descendant.
     for number in descendants(child.id()).into_iter().rev() {
-        let number = pid(number)?;
         // One that has ended meanwhile is no error.
-        if let Ok(process) = pidfd_open(number, PidfdFlags::empty()) {
-            let _ = kill_process(number, Signal::KILL);
+        if let Ok(process) = pidfd_open(pid(number)?, PidfdFlags::empty()) {
+            let _ = pidfd_send_signal(&process, Signal::KILL);
             ended(&process, None)?;
         }
     }

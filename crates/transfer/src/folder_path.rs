@@ -1,9 +1,9 @@
 //! The path of a folder, and which folder it meant when it was found.
 //!
-//! Who may write in a parent of a folder can put another one, or a symlink, in its place. A process that serves the folder as its owner
-//! would then do so as another user, or in a place of root's. So a folder is pinned once, as what it is (device and inode) and with the
-//! owner that it has; whatever has its path later is refused. When it is pinned, root takes no folder that another user can have put
-//! there.
+//! A user who may write in a parent of a folder can put another one, or a symlink, in its place. A process that serves the folder as
+//! its owner would then do so as another user, or in a place of root's. So a folder is pinned once, as what it is (device and inode) and
+//! with the owner that it has; whatever has its path later is refused. When it is pinned, root takes no folder that another user can
+//! have put there.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -29,7 +29,7 @@ pub struct FolderPath {
     pinned: Option<FolderId>,
 }
 
-/// Which folder it is, and whose.
+/// The identity and the owner of a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FolderId {
     device: u64,
@@ -38,7 +38,7 @@ struct FolderId {
     owner: (u32, u32),
 }
 
-/// Why a folder is not taken.
+/// A reason for not taking a folder.
 #[derive(Debug, thiserror::Error)]
 pub enum FolderPathError {
     /// The system refuses.
@@ -46,7 +46,7 @@ pub enum FolderPathError {
     Io {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: Errno,
     },
     /// Another user can put another folder, or a link, in its place.

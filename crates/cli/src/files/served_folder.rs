@@ -10,9 +10,9 @@ use strait_transfer::FolderPath;
 /// A folder of the configuration.
 #[derive(Debug)]
 pub(crate) struct ServedFolder {
-    /// What the configuration says of it.
+    /// Its section of the configuration.
     pub(crate) section: FolderSection,
-    /// Or why it is not served.
+    /// The folder, or the reason why it is not served.
     found: Result<FoundFolder, String>,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct ServedFolder {
 #[derive(Clone, Debug)]
 pub(crate) struct FoundFolder {
     pub(crate) path: FolderPath,
-    /// As whom its files are read and written.
+    /// The user who reads and writes its files.
     pub(crate) owner: ServiceUser,
 }
 
@@ -44,7 +44,7 @@ impl ServedFolder {
         Ok(found)
     }
 
-    /// Where it is; a path that cannot be opened where it is not served.
+    /// Its path; one that cannot be opened if it is not served.
     pub(crate) fn path(&self) -> FolderPath {
         self.found.as_ref().map_or_else(|_| FolderPath::shut(&self.section.path), |found| found.path.clone())
     }

@@ -27,7 +27,7 @@ const WAITING_PACKETS: u64 = 2_048;
 /// How long anything may take: hosts share processors with other tests.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// How often both are compared at most.
+/// The most comparisons of both.
 const COMPARISONS: u32 = 3;
 
 /// Held while a tunnel is compared with what was advised.

@@ -2,10 +2,11 @@
 
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::path::Path;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use strait_keying::directory::{Answer, Question};
+use strait_keying::directory::{Answer, Certificate, Question};
 
 use crate::place::{Directory, answer, certificate, find, folder, list};
 
@@ -18,6 +19,20 @@ fn connections() -> u16 {
     let most = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
     most.map_or(5_000, |most| u16::try_from(most.saturating_sub(500)).unwrap_or(u16::MAX).min(5_000))
+}
+
+/// A directory with a certificate, and the number of connections that strangers may have.
+fn started(dir: &Path) -> (Directory, Certificate, u16) {
+    // Before it starts, since it has the limits of this process.
+    let count = connections();
+    let (directory, known) = (Directory::start(dir, "d", ""), certificate(1, 1));
+    directory.put(&known).unwrap();
+    (directory, known, count)
+}
+
+/// Connections of so many strangers, each of whom says `words`; those that are let in.
+fn strangers(count: u16, server: &str, words: &[u8]) -> Vec<TcpStream> {
+    (0..count).filter_map(|number| stranger(number, server, words).ok()).collect()
 }
 
 /// A connection from the stranger with this number: 250 in each /24 of this host's own addresses. It says `words`.
@@ -41,15 +56,11 @@ fn memory(directory: &Directory) -> usize {
 
 #[test]
 fn what_strangers_begin_to_send_takes_no_memory_before_it_came_and_little_then() {
-    let count = connections();
     let dir = folder();
-    let directory = Directory::start(dir.path(), "d", "");
-    let known = certificate(1, 1);
-    directory.put(&known).unwrap();
+    let (directory, known, count) = started(dir.path());
     // The head of a list of 500 KB.
     let head = [&500_000_u32.to_be_bytes()[..], &[5]].concat();
-    let open = |number| stranger(number, directory.server(), &head);
-    let mut all: Vec<TcpStream> = (0..count).filter_map(|number| open(number).ok()).collect();
+    let mut all = strangers(count, directory.server(), &head);
     assert_eq!(directory.ask(&find(1)), answer(&known));
     assert!(memory(&directory) < MEMORY_MAX, "{} MiB for heads alone", memory(&directory));
     // Those that had to go cannot write; the others do not wait for the directory to read.
@@ -65,18 +76,14 @@ fn what_strangers_begin_to_send_takes_no_memory_before_it_came_and_little_then()
 
 #[test]
 fn strangers_who_watch_from_many_networks_keep_no_one_out() {
-    let count = connections();
     let dir = folder();
-    let directory = Directory::start(dir.path(), "d", "");
-    let known = certificate(1, 1);
-    directory.put(&known).unwrap();
+    let (directory, known, count) = started(dir.path());
     let mut honest = directory.open();
     honest.say(&Question::Watch { certificates: false }).unwrap();
     let watch = Question::Watch { certificates: false }.to_bytes();
-    let all: Vec<TcpStream> =
-        (0..count).filter_map(|number| stranger(number, directory.server(), &watch).ok()).collect();
+    let all = strangers(count, directory.server(), &watch);
     assert!(all.len() > usize::from(count) / 2);
-    // Whoever comes now is let in, and who watched before hears the news.
+    // A client that comes now is let in, and the one that watched before hears the news.
     assert_eq!(directory.ask(&find(1)), answer(&known));
     let revoked = list(1, &[1]);
     assert_eq!(directory.put_list(&revoked), Ok(Answer::Stored));

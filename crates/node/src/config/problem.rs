@@ -302,7 +302,7 @@ pub enum Problem {
     NestedFolder {
         /// The outer one.
         name: String,
-        /// Where that is.
+        /// Its line.
         line: usize,
         /// One of the peers.
         peer: String,
