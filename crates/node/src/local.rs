@@ -226,6 +226,7 @@ impl LocalSocket {
         };
         std::fs::set_permissions(&aside, std::os::unix::fs::PermissionsExt::from_mode(mode))
             .map_err(failed)?;
+        let named = runtime::lock(path.parent().unwrap_or(Path::new("."))).map_err(failed)?;
         match std::fs::hard_link(&aside, path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 if UnixStream::connect(path).is_ok() {
@@ -236,6 +237,7 @@ impl LocalSocket {
             }
             linked => linked.map_err(failed)?,
         }
+        drop(named);
         path.clone_into(&mut socket.path);
         std::fs::remove_file(aside).map_err(failed)?;
         socket.listener.set_nonblocking(true).map_err(failed)?;

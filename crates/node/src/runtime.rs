@@ -1,7 +1,7 @@
 //! Where running daemons are found: one socket for each interface in a folder that only their user may enter.
 
 use std::ffi::OsStr;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -11,6 +11,8 @@ pub const FOLDER_VARIABLE: &str = "STRAIT_RUNTIME_DIR";
 /// Where root's daemons are (file-hierarchy(7)).
 const SYSTEM_FOLDER: &str = "/run/strait";
 const SUFFIX: &str = "sock";
+/// The file that is locked while a socket gets or loses its name; others may not open it.
+const LOCK: &str = "lock";
 /// What the name of the folder for a group ends with.
 const SHARED: &str = "-users";
 /// Set for a daemon that says on its standard input, a socket, that it is up.
@@ -113,6 +115,19 @@ fn make_with(folder: &Path, mode: u32) -> Result<(), RuntimeError> {
     // systemd's RuntimeDirectory and the umask give what they do; ours to change when it is ours.
     let closed = opened.set_permissions(PermissionsExt::from_mode(mode));
     closed.map_err(|_| RuntimeError::Open { path: folder.to_owned(), mode: found.mode() & 0o777 })
+}
+
+/// Locks the folder until this is dropped. Names of sockets are given, and taken from those that nobody listens to any more, under it:
+/// between the look at a socket and its removal another may have got its name.
+///
+/// # Errors
+/// As `open(2)` and `flock(2)`.
+pub(crate) fn lock(folder: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+    let file = options.open(folder.join(LOCK))?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// The socket of the daemon for `interface`.

@@ -118,8 +118,9 @@ fn datagrams_directly_behind_ip_are_eight_bytes_shorter() {
         pair.tcp(which, Family::V4, 300_000);
         pair.tcp(which, Family::V6, 300_000);
         let carrier = &pair.peer(which)["carrier"];
-        assert!(carrier["sent_datagrams"].as_u64() > Some(100), "{carrier}");
-        assert!(carrier["received_datagrams"].as_u64() > Some(100), "{carrier}");
+        // The 40 messages that were answered one by one, and some for the transfers: how many these take is as the codec has it.
+        assert!(carrier["sent_datagrams"].as_u64() > Some(44), "{carrier}");
+        assert!(carrier["received_datagrams"].as_u64() > Some(44), "{carrier}");
     }
     assert_eq!(carrier(&pair, 0), ("ip".to_owned(), String::new()));
     let file = capture.stop();

@@ -7,7 +7,7 @@ use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
 use crate::block_history::{carry, stream};
 use crate::capture::Capture;
 use crate::outside::open;
-use crate::pair::{PATIENCE, Pair, allowed};
+use crate::pair::{PATIENCE, Pair, allowed, eventually};
 
 /// Whose data has a cache, and whose has none.
 const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"releases\"\ncache = \"64MiB\"\n";
@@ -16,6 +16,10 @@ const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"
 fn transfer(pair: &Pair, content: &[u8]) -> u64 {
     let before = wire(pair);
     carry(pair, content);
+    // Until then the sender does not lean on it.
+    eventually("the receiver has said all that it holds", || {
+        history(pair, 0, "held_bytes_there") == history(pair, 1, "held_bytes_here")
+    });
     wire(pair) - before
 }
 

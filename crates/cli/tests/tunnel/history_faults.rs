@@ -295,7 +295,7 @@ impl Polls {
         }
     }
 
-    /// Sends so many polls, and says how many more answers came until none did.
+    /// Sends so many polls, and says how many more answers came until there were as many, or no more came.
     fn run(&mut self, count: u32) -> usize {
         let (sender, rounds, target) =
             (self.client.try_clone().unwrap(), self.next..self.next + count, self.target);
@@ -307,7 +307,7 @@ impl Polls {
             }
         });
         let (before, mut buffer) = (self.seen.len(), [0; 200]);
-        loop {
+        while self.seen.len() - before < count as usize {
             match self.client.recv(&mut buffer) {
                 Ok(len) => {
                     let round = round_of("value", &buffer[..len]);
@@ -321,14 +321,16 @@ impl Polls {
         self.seen.len() - before
     }
 
-    /// Polls until both ends have received more than 10 packets that were coded, since these. Polls that a busy host sends together leave
-    /// in bundles, which need no history.
+    /// Polls until both ends have received more than 10 packets that were coded, since these. Each poll waits for the answer to the one
+    /// before: those that a busy host sends together leave in bundles, which need no history.
     fn until_coded(&mut self, scene: &Scene, before: [u64; 2]) {
         let coded =
             || [0, 1].iter().all(|which| scene.history(*which, "received_packets") > before[*which] + 10);
         eventually("packets are coded", || {
             coded() || {
-                self.run(20);
+                for _ in 0..20 {
+                    self.run(1);
+                }
                 coded()
             }
         });

@@ -170,7 +170,10 @@ fn choice_follows_the_estimated_link_rate() {
     let sending = transfer(&pair, &what);
     // So little is on its way at once that the fast link has room for all of it, and a link that is not full has no rate.
     eventually("much is sent", || pair.peer(0)["sent"]["packets"].as_u64() > Some(5_000));
-    assert!(pair.peer(0)["link_rate_bits_per_second"].is_null(), "{:#}", pair.peer(0));
+    // Where others use the processor, what it lets through is found.
+    let fast =
+        |pair: &Pair| pair.peer(0)["link_rate_bits_per_second"].as_u64().is_none_or(|rate| rate > 10_000_000);
+    assert!(fast(&pair), "{:#}", pair.peer(0));
     what.store(TEXT, Ordering::Relaxed);
     let link = |it: &Value| it["estimate"]["link_rate_bits_per_second"].as_f64().unwrap_or(0.0);
     pair.hosts.link.set_rate("1.5Mbit".parse().ok()).unwrap();
@@ -186,9 +189,7 @@ fn choice_follows_the_estimated_link_rate() {
     });
     pair.hosts.link.set_rate("20Mbit".parse().ok()).unwrap();
     what.store(NOISE, Ordering::Relaxed);
-    eventually("a faster link is found", || {
-        pair.peer(0)["link_rate_bits_per_second"].as_u64().is_none_or(|rate| rate > 10_000_000)
-    });
+    eventually("a faster link is found", || fast(&pair));
     what.store(END, Ordering::Relaxed);
     sending.join().unwrap();
 }

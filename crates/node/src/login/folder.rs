@@ -100,18 +100,18 @@ impl SessionChannel {
     /// # Errors
     /// As `connect(2)`; a socket without a listener is removed.
     pub fn connect(name: &str) -> io::Result<SessionChannel> {
-        let socket = socket(0)?;
-        let (address, length) = address(name)?;
-        // SAFETY: the pointer and length describe `address`, which outlives the call.
-        let connected =
-            checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) });
-        if let Err(error) = connected {
-            if error.kind() == io::ErrorKind::ConnectionRefused {
-                let _ = std::fs::remove_file(name);
+        connected(name).or_else(|error| {
+            if error.kind() != io::ErrorKind::ConnectionRefused {
+                return Err(error);
             }
-            return Err(error);
-        }
-        Ok(SessionChannel(ProcessChannel::from(socket)))
+            // Another may have its name by now.
+            let _named = runtime::lock(Path::new("."))?;
+            connected(name).inspect_err(|error| {
+                if error.kind() == io::ErrorKind::ConnectionRefused {
+                    let _ = std::fs::remove_file(name);
+                }
+            })
+        })
     }
 
     /// How long to wait for room and for messages.
@@ -147,6 +147,14 @@ impl SessionChannel {
     }
 }
 
+fn connected(name: &str) -> io::Result<SessionChannel> {
+    let socket = socket(0)?;
+    let (address, length) = address(name)?;
+    // SAFETY: the pointer and length describe `address`, which outlives the call.
+    checked(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(SessionChannel(ProcessChannel::from(socket)))
+}
+
 impl AsFd for SessionChannel {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
@@ -180,10 +188,12 @@ impl SessionListener {
         bound?;
         // SAFETY: takes integers.
         checked(unsafe { libc::listen(socket, WAITING) })?;
+        let named = runtime::lock(Path::new("."))?;
         std::fs::hard_link(&listener.name, name).map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => io::ErrorKind::AddrInUse.into(),
             _ => error,
         })?;
+        drop(named);
         let aside = std::mem::replace(&mut listener.name, name.to_owned());
         std::fs::remove_file(aside)?;
         Ok(listener)
@@ -287,7 +297,9 @@ mod tests {
             over.store(true, Ordering::Relaxed);
             assert!(made.unwrap(), "a listening socket was removed");
         });
-        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-        std::fs::remove_dir(folder).unwrap();
+        let left: Vec<_> =
+            std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["lock"]);
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }
