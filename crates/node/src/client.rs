@@ -126,7 +126,19 @@ pub fn show(interface: &str) -> Result<DaemonReport, ClientError> {
             other => other,
         })
     });
-    match answer?.0 {
+    report(interface, answer?.0)
+}
+
+/// The same of the daemon of `interface` whose socket is in `folder`.
+///
+/// # Errors
+/// [`ClientError`].
+pub fn show_in(folder: &Path, interface: &str) -> Result<DaemonReport, ClientError> {
+    report(interface, ask_at(&runtime::socket(folder, interface), interface, Request::Show)?.0)
+}
+
+fn report(interface: &str, answer: Answer) -> Result<DaemonReport, ClientError> {
+    match answer {
         Answer::Report { report } => Ok(*report),
         other => Err(unexpected(interface, other)),
     }

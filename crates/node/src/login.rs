@@ -16,7 +16,6 @@ mod account;
 mod folder;
 mod kerberos;
 mod launch;
-mod limit;
 mod modes;
 mod pam;
 mod permit;

@@ -9,6 +9,7 @@ use std::io;
 
 use caps::{CapSet, Capability, CapsHashSet};
 
+use crate::process::checked;
 pub use confine::{Confinement, confine, confine_to};
 pub(crate) use user::find_group;
 pub use user::{ServiceUser, UserError};
@@ -155,10 +156,6 @@ fn lock_all() -> io::Result<()> {
 pub fn has_swap() -> bool {
     // One line for each, behind a line of titles.
     std::fs::read_to_string("/proc/swaps").is_ok_and(|swaps| swaps.lines().count() > 1)
-}
-
-fn checked(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

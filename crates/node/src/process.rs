@@ -16,6 +16,11 @@ pub(crate) use channel::ProcessChannel;
 /// How a process ends that panicked, as Rust programs do.
 const PANICKED: libc::c_int = 101;
 
+/// The error of a system call, if its result says that there is one.
+pub(crate) fn checked(result: libc::c_int) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Starts a process called `name` that runs `body` and ends with what that returns. It has what this process has, but reads
 /// nothing from standard input, and no signal from a terminal or a supervisor ends it: it ends when `body` finds that the
 /// other end of a channel is gone. It gives up `closes`, this process's ends of channels.

@@ -3,6 +3,7 @@
 //! That process opens nothing that a peer names. It has a process made for each stream ([`ServiceWorkers`]), which goes on as the
 //! user whose files are meant, without any privilege.
 
+mod limit;
 mod workers;
 
 use std::io::{self, Read, Write};
@@ -15,7 +16,8 @@ use serde::{Deserialize, Serialize};
 use strait_kerberos::Binding;
 
 use crate::process::ProcessChannel;
-pub use workers::{ServiceWorkers, WorkerLimits};
+pub use limit::TimeLimit;
+pub use workers::{Places, ServiceWorkers, WorkerLimits};
 
 /// How long the serving process may take to make room for a message: it takes one for each stream, and does nothing else with it.
 const PATIENCE: Duration = Duration::from_millis(100);

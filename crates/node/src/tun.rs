@@ -10,6 +10,8 @@ use std::os::unix::fs::OpenOptionsExt;
 
 use strait_wire::vnet;
 
+use crate::process::checked;
+
 const PATH: &str = "/dev/net/tun";
 /// The longest name an interface can have: `IFNAMSIZ` less its terminating zero.
 pub const NAME_MAX: usize = libc::IFNAMSIZ - 1;
@@ -227,10 +229,6 @@ fn set_offload(file: &File) -> io::Result<Offload> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => set(tcp).map(|()| Offload::Tcp),
         Err(error) => Err(error),
     }
-}
-
-fn checked(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

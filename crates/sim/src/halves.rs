@@ -18,7 +18,7 @@ use strait_scheduler::Rate;
 use strait_wire::history::{CacheQuestion, Receipts};
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
-use crate::host::split;
+use crate::host::{joined, split};
 use crate::sealer::{Sealer, material};
 use crate::{NodeId, SimDatagram, prefixes};
 
@@ -328,7 +328,7 @@ impl Outlet for Catch {
 
 impl Inlet for Catch {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
-        let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let bytes: Vec<u8> = joined(pieces);
         self.delivered.extend(split(header, &bytes));
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The host behind a node: what it was given, cut to single packets again.
 
+use std::io::IoSlice;
+
 use strait_clock::Time;
 use strait_wire::checksum::{Sum, pseudo};
 use strait_wire::tcp::{self, Segment, TcpFlags};
@@ -53,6 +55,13 @@ impl SimHost {
     pub const fn damaged(&self) -> u64 {
         self.damaged
     }
+}
+
+/// The bytes of a packet that comes in pieces.
+pub(crate) fn joined(pieces: &[IoSlice<'_>]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
+    pieces.iter().for_each(|piece| bytes.extend_from_slice(piece));
+    bytes
 }
 
 /// Cuts a super-packet as the kernel's generic segmentation does. It shares nothing with how super-packets are

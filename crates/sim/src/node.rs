@@ -25,6 +25,7 @@ use strait_scheduler::metering::Admission;
 use strait_stream::{StreamPriority, StreamSettings};
 use strait_wire::{Ecn, Tos, ip, vnet};
 
+use crate::host::joined;
 use crate::{Delivered, NodeId, NodeSettings, SimDatagram, SimHost, SimStreams};
 
 /// Where the time of day begins, in microseconds since 1995: some day in 2026.
@@ -567,7 +568,7 @@ impl Outlet for NodeOutlets {
 
 impl Inlet for NodeOutlets {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
-        let mut bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let mut bytes: Vec<u8> = joined(pieces);
         if !self.routes(&bytes) {
             self.host.take(header, &bytes, self.now);
         } else if ip::decrement_ttl(&mut bytes).is_some_and(|ttl| ttl > 0) {

@@ -14,7 +14,9 @@ use strait_node::config::{Config, FolderSection};
 use strait_node::daemon::ServiceMain;
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::runtime;
-use strait_node::services::{ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, WorkerLimits};
+use strait_node::services::{
+    Places, ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, TimeLimit, WorkerLimits,
+};
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_transfer::folder::FolderRules;
@@ -32,8 +34,10 @@ use crate::served::{KnownPeers, RefusedStreams};
 
 /// A session has 24 MiB of compression history, 30 MiB of messages and records at most, and stacks of eight threads.
 const MEMORY: u64 = 256 << 20;
-/// Sessions at once: as many use at most 2 GiB.
-const LIMITS: WorkerLimits = WorkerLimits { all: 32, peer: 8, memory: MEMORY };
+/// Sessions at once; a peer has two whatever others have.
+const LIMITS: WorkerLimits = WorkerLimits { places: Places { all: 32, peer: 8, own: 2 }, memory: MEMORY };
+/// How long a stream may take to say what it wants, as a login has it.
+const REQUEST: Duration = Duration::from_secs(10);
 /// How often it looks whether sessions have ended, while there are any.
 const LOOK: Duration = Duration::from_secs(1);
 /// How long a run of a transfer waits for the one before it. That ends some 5 s after a client's host begins another connection
@@ -146,6 +150,12 @@ impl FileService {
             folder.look_again();
         }
         let meant = self.folders.iter().find(|folder| is_meant(folder));
+        // Who may use no such folder, or none at all, costs no process.
+        let lists = head.name.is_empty() && self.folders.iter().any(|folder| may(&folder.section));
+        if meant.is_none() && !lists {
+            tracing::info!("{}: {}: there is no such folder for it", head.peer, Printed(&head.name));
+            return self.turn_away(stream, FaultReason::NoFolder);
+        }
         let owner = |folder: &ServedFolder| folder.found().map(|found| found.owner);
         let user = match meant.map_or_else(|| Ok(unprivileged()), owner) {
             Ok(user) => user,
@@ -223,15 +233,19 @@ struct Serving<'a> {
 
 impl Serving<'_> {
     fn run(self, stream: &UnixStream) -> i32 {
-        let Ok(nonce) = random() else { return 1 };
+        let (Ok(nonce), Ok(limit)) = (random(), TimeLimit::set(REQUEST)) else { return 1 };
         if patient(stream, Some(SERVER_SILENCE)).is_err() || !self.stay_in_folder() {
             return 1;
         }
-        let (arrived, cancel) = (Mutex::new(ArrivedTransfer::default()), AtomicBool::new(false));
+        let arrived = Mutex::new(ArrivedTransfer { limit: Some(limit), ..ArrivedTransfer::default() });
+        let cancel = AtomicBool::new(false);
         let event = |event| {
             let Ok(mut arrived) = arrived.lock() else { return };
             match event {
-                TransferEvent::Asked { transfer, writes } => arrived.asked = writes.then_some(transfer),
+                TransferEvent::Asked { transfer, writes } => {
+                    arrived.limit = None;
+                    arrived.asked = writes.then_some(transfer);
+                }
                 TransferEvent::Whole { path } => arrived.names.add(path),
                 // Its sender may not hear that it is done before it is written down that the command is to run.
                 TransferEvent::Settled if !self.owe(&mut arrived) => cancel.store(true, Ordering::Relaxed),
@@ -334,6 +348,8 @@ fn said(error: &TransferError) -> String {
 /// What a folder's command is told of.
 #[derive(Default)]
 struct ArrivedTransfer {
+    /// Ends the process of a stream that asks for nothing.
+    limit: Option<TimeLimit>,
     /// The transfer, if it writes here.
     asked: Option<[u8; 16]>,
     names: ReceivedNames,

@@ -64,6 +64,7 @@ mod sessionless_cards;
 mod sessionless_hostile;
 mod small_system;
 mod start;
+mod stream_limits;
 mod strangers;
 mod tmux;
 #[cfg(feature = "top")]

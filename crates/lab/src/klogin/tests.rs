@@ -41,7 +41,14 @@ fn broken() -> FtpGrid {
     grid
 }
 
+/// The grid takes seconds to make.
 #[test]
+fn one_grid_of_transfers_gives_the_papers_tables_and_sentences() {
+    every_sentence_can_hold_and_can_fail();
+    table_1_is_made_as_the_paper_has_it();
+    the_report_has_the_papers_tables_and_what_it_discusses();
+}
+
 fn every_sentence_can_hold_and_can_fail() {
     let ours = KloginFigures { table3: Some(TABLE3), ..KloginFigures::computed(&GRID) };
     let failing = [[8.0, 40.0, 100.0], [4.0, 40.0, 200.0]];
@@ -59,7 +66,6 @@ fn every_sentence_can_hold_and_can_fail() {
     assert_eq!(verdicts(&KloginFigures::NONE), [None; RULES.len()]);
 }
 
-#[test]
 fn table_1_is_made_as_the_paper_has_it() {
     // In virtual time, so the same wherever it is made.
     let made = reported(&GRID, Err("none here"), None);
@@ -87,7 +93,6 @@ fn rows() -> Vec<KeystrokeRow> {
     vec![row(0), row(1)]
 }
 
-#[test]
 fn the_report_has_the_papers_tables_and_what_it_discusses() {
     let made = reported(&GRID, Ok(rows()), Some([3.5, 1.5, 1.6]));
     let exhibits: Vec<String> = made.report.tables.iter().map(|table| table.exhibit.to_string()).collect();

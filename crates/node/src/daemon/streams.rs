@@ -21,7 +21,7 @@ use strait_clock::Time;
 use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
 use strait_kerberos::{BINDING_LABEL, Binding};
 use strait_keying::Control;
-use strait_scheduler::Rate;
+use strait_scheduler::{Budget, Rate};
 use strait_stream::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamSettings, Streams};
 use tokio::net::UnixStream;
 
@@ -40,6 +40,11 @@ const KERBEROS_LOGIN: u8 = 4;
 /// The service of a broker.
 const BROKER: u8 = 3;
 
+/// Streams of a peer that reach a process: so many a second, and at once as many as its connection may have. Two processes are made for a
+/// login, which takes a thousandth of a second.
+const GIVEN: u64 = 10;
+const GIVEN_BURST: u64 = 64;
+
 /// What a client wants: its socket, which is answered and becomes the stream.
 #[derive(Debug)]
 pub(super) struct OpeningStream {
@@ -57,8 +62,12 @@ pub(super) struct StreamRelay {
     sockets: BTreeMap<StreamKey, RelaySocket>,
     /// Clients whose streams are not open yet.
     opening: BTreeMap<StreamKey, OpeningStream>,
-    /// Streams of peers that have not named a service yet.
+    /// Streams of peers that have not named a service yet, or asked nothing of it.
     heads: BTreeMap<StreamKey, PendingHead>,
+    /// When these are looked at.
+    heads_at: Option<Time>,
+    /// Streams of each peer that may reach a process.
+    budgets: BTreeMap<PeerId, Budget>,
     /// The names of peers.
     names: BTreeMap<PeerId, String>,
     /// The names that their services have with Kerberos, as far as the configuration has them.
@@ -82,6 +91,8 @@ impl StreamRelay {
             sockets: BTreeMap::new(),
             opening: BTreeMap::new(),
             heads: BTreeMap::new(),
+            heads_at: None,
+            budgets: BTreeMap::new(),
             names: BTreeMap::new(),
             kerberos: BTreeMap::new(),
             unlisted: UnlistedNodes::default(),
@@ -101,6 +112,7 @@ impl StreamRelay {
     pub(super) fn remove_peer(&mut self, id: PeerId, now: Time) {
         self.names.remove(&id);
         self.kerberos.remove(&id);
+        self.budgets.remove(&id);
         self.core.remove_peer(id, now);
     }
 
@@ -121,7 +133,10 @@ impl StreamRelay {
         // A stream that has named no service keeps no place.
         let served = |id| sockets.keys().any(|key| core.peer_of(*key) == Some(id));
         let gone = self.unlisted.look(served, |id| control.status(id).is_some(), now);
-        gone.iter().for_each(|id| self.core.remove_peer(*id, now));
+        for id in &gone {
+            self.budgets.remove(id);
+            self.core.remove_peer(*id, now);
+        }
         gone
     }
 
@@ -148,12 +163,17 @@ impl StreamRelay {
     /// When something is due.
     pub(super) fn poll_timeout(&self) -> Option<Time> {
         let core = self.core.poll_timeout().map(|deadline| deadline.at);
-        core.into_iter().chain(self.unlisted.due()).min()
+        core.into_iter().chain(self.unlisted.due()).chain(self.heads_at).min()
     }
 
     pub(super) fn timeout(&mut self, now: Time) {
         if self.poll_timeout().is_some_and(|at| at <= now) {
             self.core.timeout(now);
+        }
+        if self.heads_at.is_some_and(|at| at <= now) {
+            self.heads_at = None;
+            let waiting: Vec<StreamKey> = self.heads.keys().copied().collect();
+            waiting.into_iter().for_each(|key| self.read_head(key, now));
         }
     }
 
@@ -199,7 +219,8 @@ impl StreamRelay {
     fn take(&mut self, event: StreamEvent, now: Time) {
         match event {
             StreamEvent::Accepted { peer, key, stream } => {
-                self.heads.insert(stream, PendingHead::new(peer, key));
+                self.heads.insert(stream, PendingHead::new(peer, key, now));
+                self.read_head(stream, now);
             }
             StreamEvent::Readable(key) => self.read_head(key, now),
             StreamEvent::Writable(key) => {
@@ -207,7 +228,7 @@ impl StreamRelay {
                     let kerberos = opening.kerberos.then(|| self.kerberos_way(key, opening.peer)).flatten();
                     let rate_bits = self.core.rate(key).map(Rate::bits);
                     answer(&opening.client, &Answer::Connected { rate_bits, kerberos });
-                    self.sockets.insert(key, RelaySocket::new(opening.client));
+                    self.sockets.insert(key, RelaySocket::new(opening.client, Vec::new()));
                 }
             }
             StreamEvent::Delivered(_) => {}
@@ -234,47 +255,63 @@ impl StreamRelay {
         Some(KerberosWay { binding: self.binding(key)?, service })
     }
 
-    /// Gives a stream of a peer to the process that serves it, once it has named the service.
+    /// Gives a stream of a peer to the process that serves it, once it has named the service and asks something of it.
     fn read_head(&mut self, key: StreamKey, now: Time) {
         let Some(pending) = self.heads.get_mut(&key) else { return };
-        let Some(whole) = pending.read(&mut self.core, key, now) else { return };
+        let budget = self.budgets.entry(pending.peer).or_insert_with(|| Budget::new(GIVEN, GIVEN_BURST));
+        let asks = match pending.read(&mut self.core, key, now) {
+            Some(false) => false,
+            Some(true) if budget.take(1, now) => true,
+            // It says no more, or the budget of its peer is spent.
+            unready if now < pending.until => {
+                let at = unready.and(budget.room_at(1)).map_or(pending.until, |at| at.min(pending.until));
+                self.heads_at = Some(self.heads_at.map_or(at, |other| other.min(at)));
+                return;
+            }
+            _ => false,
+        };
+        let pending = self.heads.remove(&key).filter(|_| asks);
+        match pending.and_then(|pending| self.give(key, &pending)) {
+            Some(socket) => drop(self.sockets.insert(key, socket)),
+            None => {
+                tracing::debug!(
+                    "a stream of a peer was refused: nothing here serves it, or it asked for nothing"
+                );
+                self.core.give_up_stream(key);
+            }
+        }
+    }
+
+    /// Gives a stream to the process that serves it.
+    fn give(&mut self, key: StreamKey, pending: &PendingHead) -> Option<RelaySocket> {
         let peer = self.names.get(&pending.peer).map(String::as_str);
         let unlisted = peer.is_none() && self.unlisted.has(pending.peer);
-        let peer = peer.or(unlisted.then_some(UNLISTED)).filter(|_| whole);
-        let rate = self.core.rate(key);
-        let named = peer.and_then(|peer| pending.named(peer, rate));
+        let peer = peer.or(unlisted.then_some(UNLISTED))?;
+        let (mut named, request) = pending.named(peer, self.core.rate(key))?;
         // Whatever else is served, is for peers.
-        let named = named.filter(|named| !unlisted || named.service == KERBEROS_LOGIN);
-        self.heads.remove(&key);
-        let is_login = named.as_ref().is_some_and(|named| [LOGIN, KERBEROS_LOGIN].contains(&named.service));
+        if unlisted && named.service != KERBEROS_LOGIN {
+            return None;
+        }
+        let is_login = [LOGIN, KERBEROS_LOGIN].contains(&named.service);
         if is_login {
             // What a key brings does not wait behind files.
             self.core.set_priority(key, StreamPriority::Now);
         }
-        let given = named.and_then(|mut named| {
-            if named.service == KERBEROS_LOGIN {
-                named.binding = Some(self.binding(key)?);
-            }
-            let service = match named.service {
-                LOGIN | KERBEROS_LOGIN => &self.services.login,
-                BROKER => &self.services.broker,
-                _ => &self.services.files,
-            };
-            let service = service.as_ref()?;
-            let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
-            ours.set_nonblocking(true).ok()?;
-            service.give(&named, &theirs).ok()?;
-            let socket = UnixStream::from_std(ours).ok()?;
-            // A login ends when its client gave it up, and waits for one that was lost.
-            Some(if is_login { RelaySocket::telling(socket) } else { RelaySocket::new(socket) })
-        });
-        match given {
-            Some(socket) => drop(self.sockets.insert(key, socket)),
-            None => {
-                tracing::debug!("a stream of a peer was refused: nothing here serves it");
-                self.core.give_up_stream(key);
-            }
+        if named.service == KERBEROS_LOGIN {
+            named.binding = Some(self.binding(key)?);
         }
+        let service = match named.service {
+            LOGIN | KERBEROS_LOGIN => &self.services.login,
+            BROKER => &self.services.broker,
+            _ => &self.services.files,
+        };
+        let service = service.as_ref()?;
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().ok()?;
+        ours.set_nonblocking(true).ok()?;
+        service.give(&named, &theirs).ok()?;
+        let socket = UnixStream::from_std(ours).ok()?;
+        // A login ends when its client gave it up, and waits for one that was lost.
+        Some(if is_login { RelaySocket::telling(socket, request) } else { RelaySocket::new(socket, request) })
     }
 }
 

@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use crate::privileges::{self, ServiceUser};
+use crate::process::checked;
 
 /// Most bytes that the system needs to describe an account.
 const ENTRY_MAX: usize = 16 << 10;
@@ -79,10 +80,6 @@ impl Account {
         // SAFETY: takes integers only.
         checked(unsafe { libc::setresuid(self.user, self.user, self.user) })
     }
-}
-
-pub(super) fn checked(result: libc::c_int) -> io::Result<()> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 type Lookup<'a> =

@@ -11,8 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::account::{Account, checked};
-use crate::process::ProcessChannel;
+use super::account::Account;
+use crate::process::{ProcessChannel, checked};
 use crate::{privileges, runtime};
 
 /// What the name of the folder ends with.

@@ -21,11 +21,11 @@ use strait_kerberos::{
 
 use super::account::Account;
 use super::folder;
-use super::limit::TimeLimit;
 use super::permit::LoginPermit;
 use super::workers::{MEMORY, limit_memory, wait_for};
 use crate::privileges;
 use crate::process::{ProcessChannel, fork};
+use crate::services::TimeLimit;
 pub(super) use cache::TicketCache;
 use cache::{cache_file, store};
 pub use frames::refused_before_kerberos;
@@ -33,6 +33,8 @@ use frames::{read, refuse, write};
 
 /// Tokens of a client's at most. Kerberos takes one, or two where the library asks for a second exchange of clocks (RFC 4121).
 const TOKENS_MAX: usize = 4;
+/// How long a client may take for its first token, which it has before it opens the stream.
+const FIRST_TOKEN: Duration = Duration::from_secs(5);
 /// What a client is told of a host that cannot do it; the log has more.
 const NOT_SET_UP: &str = "Kerberos is not set up at this peer; its log says what is missing";
 
@@ -155,8 +157,12 @@ struct Exchange<'a> {
 
 impl Exchange<'_> {
     fn run(&self, patience: Duration, number: u32) -> libc::c_int {
-        let Ok(limit) = TimeLimit::set(patience) else { return 1 };
-        match confine().and_then(|()| self.exchange(number)) {
+        let Ok(mut limit) = TimeLimit::set(patience.min(FIRST_TOKEN)) else { return 1 };
+        let begun = || {
+            limit = TimeLimit::set(patience)?;
+            Ok(())
+        };
+        match confine().and_then(|()| self.exchange(number, begun)) {
             Ok(proven) => {
                 // Before the client knows: what it says next is for a keeper that is there.
                 let told = self.tell(&proven).and_then(|()| write(self.stream, &TokenFrame::Accepted));
@@ -175,14 +181,15 @@ impl Exchange<'_> {
         self.monitor.send(&serde_json::to_vec(says)?, &[])
     }
 
-    fn exchange(&self, number: u32) -> Result<ExchangeSays, Refused> {
+    /// Does `begun` when the first token is there.
+    fn exchange(&self, number: u32, begun: impl FnOnce() -> io::Result<()>) -> Result<ExchangeSays, Refused> {
         let options = AcceptorOptions {
             service: ServiceName::parse(&self.demand.service),
             keytab: self.demand.keytab.as_ref().map(|path| format!("FILE:{}", path.display())),
         };
         let mut acceptor =
             Acceptor::new(&options, &self.demand.binding).map_err(|error| Refused::here(&error))?;
-        self.talk(&mut acceptor)?;
+        self.talk(&mut acceptor, begun)?;
         let peer = acceptor.peer().ok_or(KerberosError::NotMutual)?;
         let account = self.account(peer)?;
         // From here on as the account: the ticket is its own.
@@ -196,12 +203,14 @@ impl Exchange<'_> {
     }
 
     /// Takes tokens until the client has proved who it is.
-    fn talk(&self, acceptor: &mut Acceptor) -> Result<(), Refused> {
+    fn talk(&self, acceptor: &mut Acceptor, begun: impl FnOnce() -> io::Result<()>) -> Result<(), Refused> {
         let mut reader = TokenReader::default();
+        let mut begun = Some(begun);
         for _ in 0..TOKENS_MAX {
             let TokenFrame::Token(token) = read(self.stream, &mut reader)? else {
                 return Err(Refused::new("the client broke the exchange of Kerberos off"));
             };
+            begun.take().map_or(Ok(()), |begun| begun())?;
             match acceptor.step(&token) {
                 Ok(Step::GoOn(token)) => write(self.stream, &TokenFrame::Token(token))?,
                 Ok(Step::Done(token)) => {

@@ -9,9 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-use super::limit::TimeLimit;
 use conversation::{Conversation, Said};
 use library::{Handle, Library};
+
+use crate::services::TimeLimit;
 
 mod conversation;
 mod library;

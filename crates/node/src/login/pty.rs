@@ -6,8 +6,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::account::checked;
 use super::modes;
+use crate::process::checked;
 
 /// Columns, rows, and what a screen has in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::limit::TimeLimit;
 use super::workers::wait_for;
 use crate::process::fork;
+use crate::services::TimeLimit;
 
 /// How long writing a record may take.
 const PATIENCE: Duration = Duration::from_secs(3);

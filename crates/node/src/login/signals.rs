@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::account::checked;
+use crate::process::checked;
 
 /// Sends a signal to all processes of a group.
 ///

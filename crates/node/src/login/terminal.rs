@@ -4,9 +4,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::{Mutex, Once, PoisonError};
 
-use super::account::checked;
 use super::modes;
 use super::pty::{PtySize, attributes};
+use crate::process::checked;
 
 /// What a terminal did before, for whatever ends the program.
 static BEFORE: Mutex<Option<Saved>> = Mutex::new(None);

@@ -10,32 +10,42 @@ use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
 
-use super::account::{Account, checked};
+use super::account::Account;
 use super::folder::{self, SessionPlace};
 use super::kerberos::{self, Proven, TicketCache};
 use super::launch::{self, Launcher, Surroundings};
-use super::limit::TimeLimit;
 use super::pam::{PamError, PamSession};
 use super::permit::{LoginPermit, LoginWho, Served};
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use crate::privileges;
-use crate::process::{ProcessChannel, fork};
-use crate::services::{ServiceChannel, say_last};
+use crate::process::{ProcessChannel, checked, fork};
+use crate::services::{Places, ServiceChannel, TimeLimit, UNLISTED, say_last};
 
 /// How a process ends that could not begin.
 const UNFIT: libc::c_int = 77;
 /// Streams of a peer at once beside its sessions: as many as a connection of it may open.
 const STREAMS: usize = 64;
-/// Streams of all peers at once.
+/// Streams of all peers at once, but for those that each has whatever others have.
 const ALL_MAX: usize = 1024;
+const OWN: usize = 2;
+/// Streams of a node that the configuration does not list.
+const OF_UNLISTED: usize = 4;
 /// Memory of a keeper: a session has 16 MiB, with windows of the greatest size four times as much.
 pub(super) const MEMORY: u64 = 96 << 20;
 
 /// The monitors that run.
 #[derive(Debug, Default)]
 pub struct LoginWorkers {
-    running: Vec<(libc::pid_t, String)>,
+    running: Vec<LoginWorker>,
+}
+
+/// A monitor, and the node that it serves.
+#[derive(Debug)]
+struct LoginWorker {
+    process: libc::pid_t,
+    peer: String,
+    key: String,
 }
 
 /// What the keeper asks for: a session, and whether a pseudo-terminal comes with the message.
@@ -88,10 +98,10 @@ impl LoginWorkers {
 
     /// Forgets those that have ended.
     pub fn reap(&mut self) {
-        self.running.retain(|(number, peer)| {
+        self.running.retain(|LoginWorker { process, peer, .. }| {
             let mut status = 0;
             // SAFETY: the pointer is to an integer that outlives the call; the process is this one's child, which was not waited for yet.
-            let waited = unsafe { libc::waitpid(*number, &raw mut status, libc::WNOHANG) };
+            let waited = unsafe { libc::waitpid(*process, &raw mut status, libc::WNOHANG) };
             if waited > 0 && libc::WIFSIGNALED(status) {
                 tracing::warn!(
                     "{peer}: a login was killed: what the system says of accounts, or PAM, took too long"
@@ -115,15 +125,23 @@ impl LoginWorkers {
         body: impl FnOnce(KeeperPort, UnixStream) -> i32,
     ) -> io::Result<()> {
         self.reap();
-        let of_peer = self.running.iter().filter(|(_, its)| *its == permit.peer).count();
-        if self.running.len() >= ALL_MAX || of_peer >= STREAMS + usize::from(permit.sessions) {
+        if !self.admit(&permit.peer, &permit.key, permit.sessions) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let peer = permit.peer.clone();
+        let (peer, key) = (permit.peer.clone(), permit.key.clone());
         let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
-        let number = fork(c"strait-session", &closes, move || monitor(permit, stream, body))?;
-        self.running.push((number, peer));
+        let process = fork(c"strait-session", &closes, move || monitor(permit, stream, body))?;
+        self.running.push(LoginWorker { process, peer, key });
         Ok(())
+    }
+
+    /// True if there is a place for another stream of this node.
+    fn admit(&self, peer: &str, key: &str, sessions: u16) -> bool {
+        let of_peer = self.running.iter().filter(|it| it.peer == peer).count();
+        let of_key = self.running.iter().filter(|it| it.key == key).count();
+        let places = Places { all: ALL_MAX, peer: STREAMS + usize::from(sessions), own: OWN };
+        let unlisted = peer == UNLISTED;
+        places.admit(self.running.len(), of_peer) && !(unlisted && of_key >= OF_UNLISTED)
     }
 }
 

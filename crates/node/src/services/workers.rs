@@ -11,13 +11,30 @@ use crate::process::fork;
 /// How a worker ends that could not give up its privileges.
 const PRIVILEGED: libc::c_int = 77;
 
+/// How many processes there may be at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Places {
+    /// Of all peers.
+    pub all: usize,
+    /// Of one peer.
+    pub peer: usize,
+    /// Of one peer where others have taken all; there are twice as many at most then.
+    pub own: usize,
+}
+
+impl Places {
+    /// True if a peer that has `of_peer` of `running` processes may have another.
+    pub(crate) const fn admit(self, running: usize, of_peer: usize) -> bool {
+        let most = if of_peer < self.own { 2 * self.all } else { self.all };
+        running < most && of_peer < self.peer
+    }
+}
+
 /// How much may be served at once.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerLimits {
-    /// Processes of all peers.
-    pub all: usize,
-    /// Processes of one peer.
-    pub peer: usize,
+    /// Processes.
+    pub places: Places,
     /// Bytes of memory that one process may have.
     pub memory: u64,
 }
@@ -66,7 +83,7 @@ impl ServiceWorkers {
     ) -> io::Result<()> {
         self.reap();
         let of_peer = self.running.iter().filter(|(_, its)| its == peer).count();
-        if self.running.len() >= self.limits.all || of_peer >= self.limits.peer {
+        if !self.limits.places.admit(self.running.len(), of_peer) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
         let memory = self.limits.memory;
@@ -94,4 +111,26 @@ fn prepare(memory: u64) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers_that_take_all_processes_leave_others_theirs() {
+        let places = Places { all: 32, peer: 8, own: 2 };
+        let mut running = Vec::new();
+        let mut start = |peer: usize| {
+            let of_peer = running.iter().filter(|it| **it == peer).count();
+            let admitted = places.admit(running.len(), of_peer);
+            if admitted {
+                running.push(peer);
+            }
+            admitted
+        };
+        let greedy: Vec<usize> = (0..5).map(|peer| (0..99).filter(|_| start(peer)).count()).collect();
+        assert_eq!(greedy, [8, 8, 8, 8, 2]);
+        assert_eq!((5..100).map(|peer| (0..99).filter(|_| start(peer)).count()).sum::<usize>(), 30);
+    }
 }

@@ -10,7 +10,7 @@ use crate::message::{EntryKind, FileFault, MessageFault};
 /// What happens in a transfer. Paths come from a peer: not to be printed as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TransferEvent {
-    /// A server heard what is asked, and that it may be.
+    /// A server heard what is asked, which may be refused yet.
     Asked {
         /// The transfer.
         transfer: [u8; 16],

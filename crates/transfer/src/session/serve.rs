@@ -78,13 +78,11 @@ pub fn serve<R: Read + Send, W: Write + Send>(
             return Err(TransferError::Protocol("no hello at the beginning"));
         };
         let (transfer, asked) = (hello.transfer, hello.asked.clone());
+        let writes = matches!(&asked, Asked::Push { options, .. } if !options.dry_run);
+        watch.tell(TransferEvent::Asked { transfer, writes });
         let prepared = prepare(folders, hello.asked, hello.transfer, nonce);
         let done = match prepared {
-            Ok(prepared) => {
-                let writes = matches!(&asked, Asked::Push { options, .. } if !options.dry_run);
-                watch.tell(TransferEvent::Asked { transfer, writes });
-                prepared.run(reader, writer, (hello.nonce, nonce), watch)
-            }
+            Ok(prepared) => prepared.run(reader, writer, (hello.nonce, nonce), watch),
             Err(fault) => {
                 let _ = say(&mut writer, &FileMessage::Refused(fault.clone()));
                 drop(writer);

@@ -157,11 +157,12 @@ fn a_peer_that_is_refused_without_end_fills_no_log() {
     }
     let place = LoginPlace::new(fast(), ALICE);
     let socket = place.sites[0].folder().join("run/strait0.sock");
-    for _ in 0..200 {
+    for _ in 0..120 {
         let opened =
             strait_node::client::open_stream_at(&socket, "site-b", strait_stream::StreamPriority::Now);
         let mut stream = opened.unwrap().stream;
-        std::io::Write::write_all(&mut stream, &[&[2, 1, 3][..], b"bob"].concat()).unwrap();
+        // With the first byte of a request, before which no process hears of it.
+        std::io::Write::write_all(&mut stream, &[&[2, 1, 3][..], b"bob\0"].concat()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let _ = std::io::Read::read(&mut stream, &mut [0; 512]);
     }

@@ -61,7 +61,6 @@ impl Link {
         let numbers = SentNumbers::new(UnitNumber { number: first, ..last }, last.number, low);
         if let Some(cached) = &work.cached {
             history.caches.sent(cached, numbers);
-            counters.out_held.store(history.caches.held_bytes(), Ordering::Relaxed);
             if cached.copied > 0 {
                 counters.out_copies.add(1);
                 counters.out_copied.add(cached.copied as u64);
@@ -69,6 +68,13 @@ impl Link {
         }
         if let Some(said) = said {
             history.bulk.sent(said, numbers, &mut work.history.kept, now);
+        }
+    }
+
+    /// Counts what the peer is known to hold in byte caches, after it said something of them.
+    pub(super) fn count_held(&self) {
+        if let Some(history) = &self.history {
+            self.spec.counters.history.out_held.store(history.caches.held_bytes(), Ordering::Relaxed);
         }
     }
 }

@@ -129,7 +129,7 @@ impl Transmitter {
                 if let Some(history) = &mut tx.link.history {
                     history.caches.compare(&answer);
                 }
-                return;
+                return tx.link.count_held();
             }
         };
         if tx.link.owe(receipt, blocks, tx.now) {
@@ -248,6 +248,9 @@ impl Link {
             (Some(history), Some(sa)) if blocks => history.acknowledged_blocks(receipts, sa),
             (Some(history), Some(sa)) => history.acknowledged(receipts, sa),
             _ => {}
+        }
+        if blocks {
+            self.count_held();
         }
     }
 }

@@ -57,12 +57,13 @@ enum Flow {
 }
 
 impl RelaySocket {
-    pub(super) fn new(socket: UnixStream) -> RelaySocket {
+    /// A stream of which this has come from the peer.
+    pub(super) fn new(socket: UnixStream, down: Vec<u8>) -> RelaySocket {
         RelaySocket {
             socket,
             up: Bytes::new(),
             room: BytesMut::new(),
-            down: Vec::new(),
+            down,
             written: 0,
             process_said: false,
             peer_said: false,
@@ -74,8 +75,8 @@ impl RelaySocket {
     }
 
     /// The same for a process that is told what was given up from what was lost.
-    pub(super) fn telling(socket: UnixStream) -> RelaySocket {
-        RelaySocket { tells: true, ..RelaySocket::new(socket) }
+    pub(super) fn telling(socket: UnixStream, down: Vec<u8>) -> RelaySocket {
+        RelaySocket { tells: true, ..RelaySocket::new(socket, down) }
     }
 
     /// The stream is no more; false when its socket is to be closed now.

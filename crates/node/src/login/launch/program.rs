@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
-use super::super::account::{Account, checked};
+use super::super::account::Account;
 use super::{Launch, Surroundings};
-use crate::process::ProcessChannel;
+use crate::process::{ProcessChannel, checked};
 
 /// Where programs are found, as sshd of distributions has it.
 const PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin:/usr/local/games:/usr/games";

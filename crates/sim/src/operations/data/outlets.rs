@@ -10,7 +10,7 @@ use strait_ipsec::{Notice, Reason};
 use strait_wire::{Tos, vnet};
 
 use crate::SimDatagram;
-use crate::host::split;
+use crate::host::{joined, split};
 
 /// What the cores of a site lead to.
 pub(super) struct SiteOutlets {
@@ -81,7 +81,7 @@ impl Outlet for SiteOutlets {
 
 impl Inlet for SiteOutlets {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
-        let bytes: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+        let bytes: Vec<u8> = joined(pieces);
         self.host.extend(split(header, &bytes));
         Ok(())
     }

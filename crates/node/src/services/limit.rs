@@ -1,16 +1,25 @@
-//! A limit of time for what others' code does in this process: modules of PAM, the library's records.
+//! A limit of time for what others decide in this process: modules of PAM, the library's records, a peer that asks for nothing.
+#![allow(unsafe_code)]
 
 use std::io;
 use std::time::Duration;
 
-use super::account::checked;
+use crate::process::checked;
 use crate::timespec::timespec;
 
 /// Kills this process when it is over, which no module can put off: they may change what SIGALRM does, not SIGKILL.
-pub(super) struct TimeLimit(libc::timer_t);
+#[derive(Debug)]
+pub struct TimeLimit(libc::timer_t);
+
+// SAFETY: the number of a timer, which any thread of the process may delete (timer_delete(2)).
+unsafe impl Send for TimeLimit {}
 
 impl TimeLimit {
-    pub(super) fn set(limit: Duration) -> io::Result<TimeLimit> {
+    /// Begins to count.
+    ///
+    /// # Errors
+    /// As `timer_create(2)`.
+    pub fn set(limit: Duration) -> io::Result<TimeLimit> {
         // SAFETY: all zeros is a valid sigevent and itimerspec; the pointers are to values that outlive the calls.
         unsafe {
             let mut event: libc::sigevent = std::mem::zeroed();
