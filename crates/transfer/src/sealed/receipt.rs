@@ -2,7 +2,7 @@
 
 use strait_keying::{PrivateKey, PublicKey, SIGNATURE_LEN};
 
-use super::manifest::{MANIFEST_MAX, ManifestError, PATH_MAX, check_magic};
+use super::manifest::{ManifestError, PATH_MAX, check_magic};
 use super::words::{Words, put_bytes};
 use crate::TransferId;
 use ManifestError::{Malformed, Signature, TooLarge};
@@ -13,6 +13,9 @@ const MAGIC: &[u8; 17] = b"strait receipt 1\n";
 pub const FAILURES_MAX: usize = 1000;
 /// Bytes of a reason.
 const REASON_MAX: usize = 255;
+/// Bytes of a receipt at most: sealed, padded to a multiple of 128 and behind a header, it fits what brokers take
+/// ([`crate::broker::message::RECEIPT_MAX`]).
+const RECEIPT_ROOM: usize = 3 << 10;
 
 /// The result of a transfer at its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,14 +54,15 @@ pub struct DeliveryReceipt {
     pub entries: u64,
     /// Bytes of their files.
     pub bytes: u64,
-    /// Entries that failed; [`FAILURES_MAX`] of them are named.
+    /// Entries that failed; as many of them are named as fit.
     pub failed: u64,
     /// Those.
     pub failures: Vec<EntryFailure>,
 }
 
 impl DeliveryReceipt {
-    /// The bytes of it and the receiver's signature behind them. Reasons are cut to what a receipt takes.
+    /// The bytes of it and the receiver's signature behind them. Reasons are cut to what a receipt takes, and as many failures are named as
+    /// fit, of the first at least the reason.
     ///
     /// # Errors
     /// [`ManifestError`] when the key is not the receiver's, or a path is too long.
@@ -77,15 +81,33 @@ impl DeliveryReceipt {
             DeliveryOutcome::Refused => 3,
         });
         out.extend([self.entries, self.bytes, self.failed].map(u64::to_be_bytes).as_flattened());
-        let named = &self.failures[..self.failures.len().min(FAILURES_MAX)];
+        let named = self.named(RECEIPT_ROOM - out.len() - size_of::<u16>() - SIGNATURE_LEN);
         out.extend(u16::try_from(named.len()).map_err(|_| TooLarge)?.to_be_bytes());
-        for failure in named {
-            put_bytes(&mut out, &failure.path).ok_or(TooLarge)?;
-            put_bytes(&mut out, cut(&failure.reason).as_bytes()).ok_or(TooLarge)?;
+        for (path, reason) in named {
+            put_bytes(&mut out, path).ok_or(TooLarge)?;
+            put_bytes(&mut out, reason.as_bytes()).ok_or(TooLarge)?;
         }
         out.extend(key.sign(&out));
-        debug_assert!(out.len() <= MANIFEST_MAX);
+        debug_assert!(out.len() <= RECEIPT_ROOM);
         Ok(out)
+    }
+
+    /// The failures that so many bytes have room for, with their reasons cut.
+    fn named(&self, room: usize) -> Vec<(&[u8], &str)> {
+        let mut rest = room;
+        let all = self.failures.iter().map(|failure| (&*failure.path, cut(&failure.reason)));
+        let mut named: Vec<_> = all
+            .clone()
+            .take_while(|(path, reason)| {
+                let taken = rest.checked_sub(path.len() + reason.len() + 2 * size_of::<u16>());
+                taken.inspect(|left| rest = *left).is_some()
+            })
+            .take(FAILURES_MAX)
+            .collect();
+        if named.is_empty() {
+            named.extend(all.take(1).map(|(_, reason)| (&b""[..], reason)));
+        }
+        named
     }
 
     /// Reads what [`DeliveryReceipt::sign`] wrote, and checks the signature first. Whether `receiver` is whom the transfer was
