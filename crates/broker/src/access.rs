@@ -7,6 +7,11 @@ use strait_keying::PublicKey;
 use strait_node::config::{BrokerSection, Config};
 use strait_transfer::broker::message::{BrokerFault, FaultKind, LetterKind};
 
+use crate::usage::{Quota, Side};
+
+/// Parts of an inbox: one sender has one of them at most, so that three who mean ill leave room for others.
+const SHARES: usize = 4;
+
 /// What a peer may do here.
 #[derive(Clone, Debug)]
 pub struct Rights {
@@ -16,10 +21,12 @@ pub struct Rights {
     fetch: bool,
     /// To whom it may put; nothing for all.
     to: Option<BTreeSet<PublicKey>>,
-    /// Bytes of it in the store at most.
-    pub quota_sent: Option<u64>,
-    /// Bytes for it in the store at most.
-    pub quota_kept: Option<u64>,
+    /// What of it may be in the store.
+    sent: Quota,
+    /// What for it may be in the store.
+    kept: Quota,
+    /// How many may put objects for it.
+    senders: usize,
 }
 
 /// All peers' rights, and the limits of objects.
@@ -47,12 +54,20 @@ impl Access {
                 put: access.put,
                 fetch: access.fetch,
                 to,
-                quota_sent: access.quota_sent.or(broker.quota_sender),
-                quota_kept: access.quota_kept.or(broker.quota_receiver),
+                sent: Quota {
+                    bytes: access.quota_sent.or(broker.quota_sender),
+                    letters: access.letters_sent.unwrap_or(broker.letters_sender),
+                },
+                kept: Quota {
+                    bytes: access.quota_kept.or(broker.quota_receiver),
+                    letters: access.letters_kept.unwrap_or(broker.letters_receiver),
+                },
+                senders: 0,
             };
             Some((*key, rights))
         };
-        let peers = keys.iter().filter_map(rights).collect();
+        let mut peers = keys.iter().filter_map(rights).collect();
+        count_senders(&mut peers);
         Access { peers, largest: broker.largest, keep: broker.keep }
     }
 
@@ -65,6 +80,27 @@ impl Access {
     /// The keys of all that may do something.
     pub fn keys(&self) -> impl Iterator<Item = &PublicKey> {
         self.peers.keys()
+    }
+
+    /// What a peer may take.
+    #[must_use]
+    pub fn quota(&self, side: Side, peer: &PublicKey) -> Quota {
+        let of = |rights: &Rights| if side == Side::Sent { rights.sent } else { rights.kept };
+        self.rights(peer).map_or(Quota { bytes: Some(0), letters: 0 }, of)
+    }
+
+    /// Letters of one sender in the inbox of `receiver` at most. Where fewer than [`SHARES`] may put for it, each has an equal part: a sender
+    /// who is alone has all of it.
+    #[must_use]
+    pub fn share(&self, receiver: &PublicKey) -> u64 {
+        let rights = self.rights(receiver);
+        rights.map_or(0, |rights| rights.kept.letters.div_ceil(rights.senders.clamp(1, SHARES) as u64))
+    }
+
+    /// What people call a peer; its key, if they do not.
+    #[must_use]
+    pub fn name(&self, peer: &PublicKey) -> String {
+        self.rights(peer).map_or_else(|| peer.to_string(), |rights| rights.name.clone())
     }
 
     /// Whether `sender` may put an object of this kind here for all of `receivers`. Receipts go the way back: from who may fetch to who
@@ -85,12 +121,25 @@ impl Access {
             let takes = self.rights(receiver).is_some_and(|rights| rights.fetch || is_receipt && rights.put);
             let given = is_receipt || own.to.as_ref().is_none_or(|to| to.contains(receiver));
             if !takes || !given {
-                let whose =
-                    self.rights(receiver).map_or_else(|| receiver.to_string(), |rights| rights.name.clone());
-                return Err(BrokerFault::new(FaultKind::Receiver, whose));
+                return Err(BrokerFault::new(FaultKind::Receiver, self.name(receiver)));
             }
         }
         Ok(())
+    }
+}
+
+/// Counts for each peer who else may put objects for it.
+fn count_senders(peers: &mut BTreeMap<PublicKey, Rights>) {
+    let (mut for_all, mut named) = (BTreeSet::new(), BTreeMap::<PublicKey, usize>::new());
+    for (sender, rights) in peers.iter().filter(|(_, rights)| rights.put) {
+        match &rights.to {
+            None => drop(for_all.insert(*sender)),
+            Some(to) => to.iter().for_each(|receiver| *named.entry(*receiver).or_default() += 1),
+        }
+    }
+    for (receiver, rights) in peers {
+        let own = usize::from(for_all.contains(receiver));
+        rights.senders = for_all.len() - own + named.get(receiver).copied().unwrap_or(0);
     }
 }
 
@@ -98,6 +147,24 @@ impl Access {
 mod tests {
     use super::*;
     use std::path::Path;
+
+    impl Access {
+        /// Peers 1 and 2, who may have so much each, sent and kept.
+        pub(crate) fn limited(bytes: u64, letters: u64) -> Access {
+            let quota = Quota { bytes: Some(bytes), letters };
+            let rights = |number: u8| Rights {
+                name: format!("peer-{number}"),
+                put: true,
+                fetch: true,
+                to: None,
+                sent: quota,
+                kept: quota,
+                senders: 1,
+            };
+            let peers = [1, 2].map(|number| (PublicKey::from_bytes([number; 32]), rights(number)));
+            Access { peers: peers.into(), ..Access::default() }
+        }
+    }
 
     fn access(sections: &str) -> Access {
         let peer = |name: &str, key: u8| {
@@ -135,7 +202,23 @@ mod tests {
         assert_eq!(may(&some, 1, Transfer, &[3]), Err(FaultKind::Receiver));
         assert_eq!(may(&some, 2, Transfer, &[3]), Err(FaultKind::Forbidden));
         assert_eq!(may(&some, 2, Receipt, &[1]), Ok(()), "the way back");
-        let quota = |key| some.rights(&PublicKey::from_bytes([key; 32])).unwrap().quota_sent;
+        let quota = |key| some.quota(Side::Sent, &PublicKey::from_bytes([key; 32])).bytes;
         assert_eq!((quota(1), quota(2)), (Some(1000), Some(9000)));
+    }
+
+    #[test]
+    fn an_inbox_has_as_many_parts_as_senders_and_four_at_most() {
+        let share =
+            |sections: &str, receiver: u8| access(sections).share(&PublicKey::from_bytes([receiver; 32]));
+        let all = "[[broker.access]]\npeer = \"*\"\nletters_kept = 10\n";
+        assert_eq!(share(all, 1), 5, "of two others");
+        let one = "[[broker.access]]\npeer = \"b\"\nput = false\n[[broker.access]]\npeer = \"c\"\nto = []\n";
+        assert_eq!(share(&format!("{one}{all}"), 2), 10_000, "of one");
+        assert_eq!(share(&format!("{one}{all}"), 1), 10, "of none");
+        let own = "[[broker.access]]\npeer = \"c\"\nto = [\"a\"]\n";
+        assert_eq!((share(&format!("{own}{all}"), 1), share(&format!("{own}{all}"), 2)), (5, 10));
+        let five = Rights { senders: 5, ..Access::limited(1, 10).peers.into_values().next().unwrap() };
+        let many = Access { peers: [(PublicKey::from_bytes([1; 32]), five)].into(), ..Access::default() };
+        assert_eq!(many.share(&PublicKey::from_bytes([1; 32])), 3);
     }
 }

@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use serde::Serialize;
 use strait_keying::PublicKey;
+use strait_transfer::TransferId;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tokio::time::{MissedTickBehavior, interval};
+
+use crate::engine::Client;
 
 /// Lines that may wait to be written; who has another waits.
 const LINES: usize = 256;
@@ -72,6 +75,12 @@ pub struct Line {
 }
 
 impl Line {
+    /// That a client's request removed a letter of this many bytes.
+    #[must_use]
+    pub fn removed(client: &Client, id: TransferId, bytes: u64) -> Line {
+        Line { id: Some(id.to_string()), bytes, ..Line::new(Deed::Remove, Some(&client.name), &client.key) }
+    }
+
     /// That something was done by the peer with this key.
     #[must_use]
     pub fn new(deed: Deed, peer: Option<&str>, key: &PublicKey) -> Line {

@@ -14,11 +14,12 @@ use crate::access::Access;
 use crate::active::Active;
 use crate::audit::Audit;
 use crate::buffers::Buffers;
-use crate::letters::LetterIndex;
+use crate::letters::{LetterIndex, Turns};
 use crate::session;
 use crate::spool::Spool;
 use crate::status::Counts;
 use crate::store::{Store, StoreFault};
+use crate::sweeper::Found;
 use crate::usage::Usage;
 
 /// Limits that do not come from the configuration.
@@ -50,8 +51,6 @@ impl Default for Limits {
 
 /// Objects on their way to the store at once, of all streams: each waits for the disk several times.
 pub(crate) const COMMITS: usize = 64;
-/// Lists at once: the store makes pages of a thousand names.
-const LISTS: usize = 32;
 /// Memory for bytes that are read, beyond the least that each stream has, and the unit in which it is given out.
 const READ_BUDGET: usize = 8 << 20;
 /// Bytes that a stream may always have on the way.
@@ -74,7 +73,9 @@ pub struct Engine {
     /// Manifests above a piece that are in memory: one.
     pub(crate) large: Arc<Semaphore>,
     pub(crate) commits: Arc<Semaphore>,
-    pub(crate) lists: Semaphore,
+    pub(crate) lists: Turns,
+    /// Held while the store is listed for sums.
+    counting: tokio::sync::Mutex<()>,
     pub(crate) reads: Arc<Semaphore>,
     /// Seconds that the store's clock is before this host's.
     pub(crate) store_clock: AtomicI64,
@@ -119,7 +120,8 @@ impl Engine {
             counts: Counts::default(),
             large: Arc::new(Semaphore::new(1)),
             commits: Arc::new(Semaphore::new(COMMITS)),
-            lists: Semaphore::new(LISTS),
+            lists: Turns::default(),
+            counting: tokio::sync::Mutex::default(),
             reads: Arc::new(Semaphore::new(READ_BUDGET / READ_LEAST)),
             store_clock: AtomicI64::new(0),
             access: RwLock::new(Arc::new(access)),
@@ -140,6 +142,24 @@ impl Engine {
     /// [`StoreFault`]; what was done until then is done.
     pub async fn sweep(&self) -> Result<(), StoreFault> {
         crate::sweeper::sweep(self).await
+    }
+
+    /// Makes sums of all that is there.
+    pub(crate) async fn count(&self) -> Result<Found, StoreFault> {
+        let _turn = self.counting.lock().await;
+        crate::sweeper::count(self).await
+    }
+
+    /// Makes sums, if none were made since the start: until then, nothing is known of what is there.
+    pub(crate) async fn know_usage(&self) -> Result<(), StoreFault> {
+        if self.usage.is_known() {
+            return Ok(());
+        }
+        let _turn = self.counting.lock().await;
+        if !self.usage.is_known() {
+            crate::sweeper::count(self).await?;
+        }
+        Ok(())
     }
 
     /// Serves one stream until it ends.

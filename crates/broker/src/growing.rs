@@ -217,6 +217,13 @@ impl Growing {
         }
     }
 
+    /// Forgets it; what the spool has of it is removed.
+    pub(crate) async fn discard(self) {
+        if let Room::File(file) = self.room {
+            file.remove().await;
+        }
+    }
+
     /// What is put into the store, and the file to remove then.
     pub(crate) async fn payload(self, engine: &Engine) -> io::Result<(PutPayload, Option<SpoolFile>)> {
         let mut file = match self.room {

@@ -10,7 +10,8 @@
 //! reading     bytes of objects, from the store to a stream                        reading.rs
 //! sweeper     sums, expiry, uploads that were forgotten                           sweeper.rs
 //! store       any that `object_store` knows; names in it                          store.rs, names.rs
-//! access, usage, audit, status                                                    who may do what, limits, what is told
+//! access, charge, usage                                                           who may do what, and take how much
+//! audit, status                                                                   what is told
 //! ```
 //!
 //! All state is in the store. What this process has beside it (sums, the spool, an index of letters) can be lost; several brokers may
@@ -21,6 +22,7 @@ pub mod access;
 pub mod active;
 pub mod audit;
 pub mod buffers;
+pub mod charge;
 pub mod engine;
 mod growing;
 pub mod letters;

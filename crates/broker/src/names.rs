@@ -2,10 +2,10 @@
 
 use object_store::path::Path;
 use strait_keying::PublicKey;
-use strait_transfer::broker::message::{LetterKind, ObjectName};
+use strait_transfer::broker::message::ObjectName;
 use strait_transfer::broker::places;
 
-pub use places::{LetterName, PIECE, hex, piece_length, pieces};
+pub use places::{LetterName, PIECE, hex, piece_length, pieces, start};
 
 /// The folder of all inboxes.
 #[must_use]
@@ -25,16 +25,30 @@ pub fn letter(receiver: &PublicKey, name: &LetterName) -> Path {
     Path::from(places::letter(receiver, name))
 }
 
-/// Where the letters of an object begin in an inbox that is listed in order.
-#[must_use]
-pub fn before(receiver: &PublicKey, kind: LetterKind, object: &ObjectName) -> Path {
-    Path::from(places::before(receiver, kind, object))
-}
-
 /// Whose letter this is, if it is one.
 #[must_use]
 pub fn parse_letter(path: &Path) -> Option<(PublicKey, LetterName)> {
     places::parse_letter(path.as_ref())
+}
+
+/// A place in the list of what a sender sent: behind a letter in an inbox, or at the inbox's beginning.
+#[must_use]
+pub fn place(receiver: &PublicKey, file: &str) -> String {
+    format!("{}/{file}", hex(receiver))
+}
+
+/// Which place this is, if it is one.
+#[must_use]
+pub fn parse_place(place: &str) -> Option<(PublicKey, &str)> {
+    let (receiver, file) = place.split_once('/')?;
+    let is_letter = file.is_empty() || LetterName::parse(file).is_some();
+    places::key(receiver).filter(|_| is_letter).map(|key| (key, file))
+}
+
+/// How all letters of a sender begin, of each kind, in order.
+#[must_use]
+pub fn starts(sender: &PublicKey) -> [String; 2] {
+    ["r", "t"].map(|kind| format!("{kind}-{}-", hex(sender)))
 }
 
 /// The folder of all contents.

@@ -88,12 +88,16 @@ async fn letter(
     object: &ObjectName,
     kind: LetterKind,
 ) -> Result<(PublicKey, LetterName), BrokerFault> {
-    let access = engine.access();
-    let others = access.keys().filter(|key| object.sender == client.key && **key != client.key);
-    for receiver in std::iter::once(&client.key).chain(others) {
+    let mut inboxes = vec![client.key];
+    if object.sender == client.key {
+        engine.know_usage().await.map_err(|fault| refusal(&fault))?;
+        inboxes.extend(engine.usage.receivers(&client.key));
+    }
+    for receiver in &inboxes {
         // Contents do not tell by themselves that the letter is there.
-        let found =
-            letters::find(engine, receiver, kind, object, true).await.map_err(|fault| refusal(&fault))?;
+        let found = letters::find(engine, &client.key, receiver, kind, object)
+            .await
+            .map_err(|fault| refusal(&fault))?;
         if let Some(name) = found.filter(|name| name.expires > crate::now()) {
             return Ok((*receiver, name));
         }

@@ -5,12 +5,13 @@ use futures_util::stream;
 use strait_keying::PublicKey;
 use strait_transfer::broker::message::{BrokerFault, FaultKind, LetterKind, ObjectName};
 
+use crate::charge;
 use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::{self, LetterName};
-use crate::status::refusal;
+use crate::status::{refusal, spool_refusal};
 use crate::store::StoreFault;
-use crate::usage::Side;
+use crate::usage::Sums;
 
 /// Pieces that are removed at once.
 const AT_ONCE: usize = 8;
@@ -22,21 +23,29 @@ pub(crate) async fn remove(
     object: &ObjectName,
     kind: LetterKind,
 ) -> Result<u64, BrokerFault> {
-    let own = [client.key];
-    let access = engine.access();
-    let inboxes: Vec<&PublicKey> =
-        if object.sender == client.key { access.keys().collect() } else { own.iter().collect() };
+    let inboxes =
+        if object.sender == client.key { all_inboxes(engine, &client.key) } else { vec![client.key] };
     let mut bytes = None;
-    for receiver in inboxes {
+    for receiver in &inboxes {
         // One, but for a sender that said two things of an object: the other is listed, and can be removed, as before. To look for it would
         // read the names of the whole inbox for each letter.
-        let found = letters::find(engine, receiver, kind, object, true).await;
+        let found = letters::find(engine, &client.key, receiver, kind, object).await;
         if let Some(name) = found.map_err(|fault| refusal(&fault))? {
             letter(engine, receiver, &name).await.map_err(|fault| refusal(&fault))?;
-            bytes = Some(name.manifest.saturating_add(name.contents));
+            bytes = Some(name.size());
         }
     }
     bytes.ok_or_else(|| FaultKind::NotFound.into())
+}
+
+/// The inboxes that may have letters of a sender: those that are known to have some come first, and those where another broker may have
+/// put one since the last list.
+fn all_inboxes(engine: &Engine, sender: &PublicKey) -> Vec<PublicKey> {
+    let mut inboxes = engine.usage.receivers(sender);
+    let access = engine.access();
+    let others: Vec<_> = access.keys().filter(|key| inboxes.binary_search(key).is_err()).copied().collect();
+    inboxes.extend(others);
+    inboxes
 }
 
 /// Removes a letter; its contents too, if no other receiver has one of the same name.
@@ -52,9 +61,9 @@ pub(crate) async fn letter(
     };
     engine.store.remove(&path).await?;
     engine.index.remove(receiver, name.kind, &name.object);
-    engine.usage.subtract(Side::Kept, receiver, name.manifest.saturating_add(name.contents));
-    engine.usage.subtract(Side::Sent, &name.object.sender, name.manifest);
-    engine.usage.count(-1, -i128::from(name.manifest));
+    let mut gone = Sums::default();
+    gone.letter(receiver, name);
+    engine.usage.subtract(&gone);
     if name.contents == 0 {
         return Ok(());
     }
@@ -65,9 +74,10 @@ pub(crate) async fn letter(
             return Ok(());
         }
     }
-    engine.usage.subtract(Side::Sent, &name.object.sender, name.contents);
-    engine.usage.count(0, -i128::from(name.contents));
     pieces(engine, &name.object, name.contents).await;
+    let mut gone = Sums::default();
+    gone.contents(&name.object.sender, charge::contents(name.contents));
+    engine.usage.subtract(&gone);
     Ok(())
 }
 
@@ -90,23 +100,30 @@ pub(crate) async fn abandon(engine: &Engine, object: &ObjectName) -> Result<(), 
     all_pieces(engine, object).await.map_err(|fault| refusal(&fault))
 }
 
-/// Removes all pieces that are there of an object.
+/// Removes all pieces that are there of an object that has no letter.
 pub(crate) async fn all_pieces(engine: &Engine, object: &ObjectName) -> Result<(), StoreFault> {
     let folder = names::contents(object);
     let all = engine.store.gather(&folder, Vec::new, |all, about| all.push((about.location, about.size)));
-    for (path, size) in all.await? {
+    let all = all.await?;
+    // What the spool has goes on behind them.
+    if let Err(error) = engine.spool.remove(object, all.len() as u64).await {
+        spool_refusal(&error);
+    }
+    for (path, size) in all {
         engine.store.remove(&path).await?;
-        engine.usage.subtract(Side::Sent, &object.sender, size);
-        engine.usage.count(0, -i128::from(size));
+        let Some((_, number)) = names::parse_piece(&path) else { continue };
+        let mut gone = Sums::default();
+        gone.growth(object, number, 0, size);
+        engine.usage.subtract(&gone);
     }
     Ok(())
 }
 
 /// Whether a peer has a letter of an object.
 pub(crate) async fn has_letter(engine: &Engine, object: &ObjectName) -> Result<bool, StoreFault> {
-    let access = engine.access();
-    for receiver in access.keys() {
-        if letters::find(engine, receiver, LetterKind::Transfer, object, true).await?.is_some() {
+    for receiver in all_inboxes(engine, &object.sender) {
+        let found = letters::find(engine, &object.sender, &receiver, LetterKind::Transfer, object);
+        if found.await?.is_some() {
             return Ok(true);
         }
     }

@@ -94,7 +94,8 @@ pub(crate) async fn run(engine: Arc<Engine>, client: Client, stream: UnixStream)
 
 impl Session {
     async fn serve(&mut self) -> InputEnd {
-        self.answers.say(&self.welcome()).await;
+        let welcome = self.welcome().await;
+        self.answers.say(&welcome).await;
         loop {
             let next = self.next().await;
             let served = match next {
@@ -123,13 +124,18 @@ impl Session {
         }
     }
 
-    fn welcome(&self) -> BrokerAnswer {
+    async fn welcome(&self) -> BrokerAnswer {
         let access = self.engine.access();
-        let quota = access.rights(&self.client.key).and_then(|rights| rights.quota_sent);
-        let used = self.engine.usage.of(Side::Sent, &self.client.key);
+        let quota = access.quota(Side::Sent, &self.client.key).bytes;
+        if quota.is_some() && !self.engine.usage.is_known() {
+            // Where the store fails, puts hear of it.
+            let _waited = self.answers.waited_for();
+            let _ = self.engine.know_usage().await;
+        }
+        let used = self.engine.usage.of(Side::Sent, &self.client.key).bytes;
         BrokerAnswer::Welcome {
             now: crate::now(),
-            room: quota.map(|quota| quota.saturating_sub(used)),
+            room: quota.map(|quota| u64::try_from(i128::from(quota) - used).unwrap_or(0)),
             largest: access.largest,
             keep: access.keep.as_secs(),
         }
@@ -150,7 +156,7 @@ impl Session {
             BrokerRequest::Manifest { bytes } => self.manifest(bytes).await,
             BrokerRequest::Commit { contents } => self.commit(contents).await,
             BrokerRequest::Abandon { id } => self.abandon(ObjectName { sender: self.client.key, id }).await,
-            BrokerRequest::List { which } => return self.ask(Question::List(which)).await,
+            BrokerRequest::List { which, after } => return self.ask(Question::List(which, after)).await,
             BrokerRequest::Read { object, kind, part, at } => {
                 return self.ask(Question::Read { object, kind, part, at }).await;
             }
@@ -168,6 +174,8 @@ impl Session {
     async fn put(&mut self, asked: Asked) {
         self.drop_upload().await;
         let (id, more) = (asked.name.id, self.input.has_more());
+        // The first one may wait for sums of all that is there.
+        let _waited = self.answers.waited_for();
         match Upload::begin(&self.engine, &self.client, asked, !more).await {
             Ok(upload) => {
                 self.input.wanted = Some(upload.wanted());
@@ -240,9 +248,10 @@ impl Session {
         tokio::spawn(async move {
             let (_own, _waited) = (own, answers.waited_for());
             let done = removal::remove(&engine, &client, &object, kind).await;
-            let mut line = Line::new(Deed::Remove, Some(&client.name), &client.key);
-            line.id = Some(object.id.to_string());
+            let mut line = Line::removed(&client, object.id, 0);
             line.sender = (object.sender != client.key).then(|| object.sender.to_string());
+            // As the client wants it: what a receipt answered is.
+            let is_gone = done.as_ref().is_err_and(|fault| fault.kind == FaultKind::NotFound);
             let answer = match done {
                 Ok(bytes) => {
                     line.bytes = bytes;
@@ -250,11 +259,15 @@ impl Session {
                 }
                 Err(fault) => {
                     word(fault.kind).clone_into(&mut line.outcome);
-                    engine.refused(fault.kind);
+                    if !is_gone {
+                        engine.refused(fault.kind);
+                    }
                     BrokerAnswer::Refused { id: Some(object.id), fault }
                 }
             };
-            engine.audit.say(line).await;
+            if !is_gone {
+                engine.audit.say(line).await;
+            }
             answers.say(&answer).await;
         });
     }

@@ -3,18 +3,19 @@
 //! What is in it outlives this process, but not the system: files of an earlier boot are removed, since what of them is on the disk is
 //! not known. So nothing here is flushed, and most of it never reaches the disk.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use strait_transfer::broker::message::ObjectName;
 use tokio::task::spawn_blocking;
 
-use crate::names::hex;
+use crate::names::{self, hex};
 
 /// Bytes that are gathered before they are written.
 const TAIL: usize = 64 << 10;
@@ -26,14 +27,18 @@ const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 pub struct Spool {
     folder: Arc<Path>,
     numbers: Arc<AtomicU64>,
+    open: OpenFiles,
 }
+
+/// Files that an upload has, which counts what is in them.
+type OpenFiles = Arc<Mutex<BTreeMap<PathBuf, usize>>>;
 
 /// A file that grows.
 #[derive(Debug)]
 pub struct SpoolFile {
     file: Arc<File>,
     /// Where it is; nothing for one without a name.
-    path: Option<PathBuf>,
+    path: Option<OpenPath>,
     /// Bytes in the file, and those that are not in it yet.
     written: u64,
     tail: Vec<u8>,
@@ -60,7 +65,7 @@ impl Spool {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        Ok(Spool { folder: this.into(), numbers: Arc::default() })
+        Ok(Spool { folder: this.into(), numbers: Arc::default(), open: OpenFiles::default() })
     }
 
     /// Where its files are.
@@ -69,8 +74,10 @@ impl Spool {
         &self.folder
     }
 
-    fn place(&self, object: &ObjectName, number: u64) -> PathBuf {
-        self.folder.join(format!("{}-{}-{number:012}", hex(&object.sender), object.id))
+    fn place(&self, object: &ObjectName, number: u64) -> OpenPath {
+        let path = self.folder.join(format!("{}-{}-{number:012}", hex(&object.sender), object.id));
+        *lock(&self.open).entry(path.clone()).or_default() += 1;
+        OpenPath { path, open: Arc::clone(&self.open) }
     }
 
     /// A new file for a piece, in the place of one that is there.
@@ -81,11 +88,8 @@ impl Spool {
         let path = self.place(object, number);
         blocking(move || {
             // What is there may be a piece of the store as well, since a kill: it is not to be written to.
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-            let file = options().create_new(true).open(&path)?;
+            remove(&path.path)?;
+            let file = options().create_new(true).open(&path.path)?;
             Ok(SpoolFile { file: Arc::new(file), path: Some(path), written: 0, tail: Vec::new() })
         })
         .await
@@ -112,7 +116,7 @@ impl Spool {
     /// As `open(2)`.
     pub async fn resume(&self, object: &ObjectName, number: u64) -> io::Result<Option<SpoolFile>> {
         let path = self.place(object, number);
-        blocking(move || match OpenOptions::new().read(true).write(true).open(&path) {
+        blocking(move || match OpenOptions::new().read(true).write(true).open(&path.path) {
             Ok(file) => {
                 let written = file.metadata()?.len();
                 Ok(Some(SpoolFile { file: Arc::new(file), path: Some(path), written, tail: Vec::new() }))
@@ -138,6 +142,37 @@ impl Spool {
         .await
     }
 
+    /// The pieces that no upload has open, with their numbers and lengths.
+    ///
+    /// # Errors
+    /// As `readdir(3)`.
+    pub async fn pieces(&self) -> io::Result<Vec<(ObjectName, u64, u64)>> {
+        let (folder, open) = (Arc::clone(&self.folder), Arc::clone(&self.open));
+        blocking(move || {
+            let mut all = Vec::new();
+            for entry in fs::read_dir(&folder)? {
+                let entry = entry?;
+                let piece = entry.file_name().to_str().and_then(parse);
+                // One that has just gone to the store is none.
+                let Some(((object, number), about)) = piece.zip(entry.metadata().ok()) else { continue };
+                if !lock(&open).contains_key(&entry.path()) {
+                    all.push((object, number, about.len()));
+                }
+            }
+            Ok(all)
+        })
+        .await
+    }
+
+    /// Removes what there is of a piece.
+    ///
+    /// # Errors
+    /// As `unlink(2)`.
+    pub async fn remove(&self, object: &ObjectName, number: u64) -> io::Result<()> {
+        let path = self.place(object, number);
+        blocking(move || remove(&path.path)).await
+    }
+
     /// Removes what was not touched for so long; how many files that were.
     ///
     /// # Errors
@@ -160,11 +195,34 @@ impl Spool {
     }
 }
 
+/// The place of a file that is open, until this is dropped.
+#[derive(Debug)]
+struct OpenPath {
+    path: PathBuf,
+    open: OpenFiles,
+}
+
+impl Drop for OpenPath {
+    fn drop(&mut self) {
+        let mut open = lock(&self.open);
+        if let Some(count) = open.get_mut(&self.path) {
+            *count -= 1;
+            if *count == 0 {
+                open.remove(&self.path);
+            }
+        }
+    }
+}
+
+fn lock(open: &OpenFiles) -> MutexGuard<'_, BTreeMap<PathBuf, usize>> {
+    open.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl SpoolFile {
     /// The file and where it is; nothing for one without a name. All of it was written.
     #[must_use]
     pub fn named(&self) -> Option<(Arc<File>, &Path)> {
-        self.path.as_deref().map(|path| (Arc::clone(&self.file), path))
+        self.path.as_ref().map(|path| (Arc::clone(&self.file), &*path.path))
     }
 
     /// Bytes of it.
@@ -240,9 +298,22 @@ impl SpoolFile {
     /// Removes it.
     pub async fn remove(self) {
         if let Some(path) = self.path {
-            let _ = blocking(move || fs::remove_file(path)).await;
+            let _ = blocking(move || fs::remove_file(&path.path)).await;
         }
     }
+}
+
+/// Removes a file, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Which piece a file of this name has, if it has one.
+fn parse(file: &str) -> Option<(ObjectName, u64)> {
+    names::parse_piece(&file.split('-').fold(names::all_contents(), |path, part| path.join(part)))
 }
 
 fn options() -> OpenOptions {

@@ -28,7 +28,7 @@ pub struct Status {
     pub time: i64,
     /// Letters in the store, of all brokers.
     pub letters: u64,
-    /// Bytes of letters and contents in the store.
+    /// Bytes that all of it takes, as it is charged to peers.
     pub bytes: u64,
     /// Streams that are open.
     pub streams: usize,
@@ -56,12 +56,12 @@ impl Engine {
     /// What is counted.
     #[must_use]
     pub fn status(&self) -> Status {
-        let (letters, bytes) = self.usage.totals();
+        let total = self.usage.total();
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         Status {
             time: crate::now(),
-            letters,
-            bytes,
+            letters: u64::try_from(total.letters).unwrap_or(0),
+            bytes: u64::try_from(total.bytes).unwrap_or(0),
             streams: self.streams().values().sum(),
             uploads: self.active.open(&PublicKey::from_bytes([0; 32])).1,
             stored: count(&self.counts.stored),
@@ -125,5 +125,8 @@ pub(crate) const fn word(fault: FaultKind) -> &'static str {
         FaultKind::Full => "full",
         FaultKind::TooMany => "too-many",
         FaultKind::Ending => "ending",
+        FaultKind::SenderLetters => "sender-letters",
+        FaultKind::ReceiverLetters => "receiver-letters",
+        FaultKind::SenderShare => "sender-share",
     }
 }

@@ -14,6 +14,7 @@ use strait_transfer::broker::message::ObjectName;
 use tokio::time::{Instant, sleep};
 
 use crate::audit::{Deed, Line};
+use crate::charge;
 use crate::engine::Engine;
 use crate::names::{self, LetterName};
 use crate::removal;
@@ -48,6 +49,13 @@ pub(crate) async fn run(engine: &Engine) {
     }
 }
 
+/// What was found beside the sums, which are known then.
+pub(crate) struct Found {
+    expired: Vec<(PublicKey, LetterName)>,
+    /// Objects that no letter is about, with the time of their newest piece.
+    orphans: BTreeMap<ObjectName, i64>,
+}
+
 /// What a list of all letters tells.
 struct Letters {
     sums: Sums,
@@ -56,22 +64,39 @@ struct Letters {
     objects: Option<Vec<u64>>,
 }
 
-/// One turn.
-pub(crate) async fn sweep(engine: &Engine) -> Result<(), StoreFault> {
+/// Lists what there is; one at a time.
+pub(crate) async fn count(engine: &Engine) -> Result<Found, StoreFault> {
     let hasher = RandomState::new();
     engine.usage.begin();
     let Letters { mut sums, expired, objects } = list_letters(engine, &hasher).await?;
-    let forgotten = list_contents(engine, &hasher, objects.as_deref(), &mut sums).await?;
+    let orphans = list_contents(engine, &hasher, objects.as_deref(), &mut sums).await?;
+    match engine.spool.pieces().await {
+        Ok(pieces) => add_spooled(pieces, &mut sums),
+        Err(error) => tracing::warn!("spool: {error}"),
+    }
     engine.usage.finish(sums);
+    Ok(Found { expired, orphans })
+}
+
+/// Adds what streams left that broke.
+fn add_spooled(pieces: Vec<(ObjectName, u64, u64)>, sums: &mut Sums) {
+    for (object, number, bytes) in pieces {
+        sums.growth(&object, number, 0, bytes);
+    }
+}
+
+/// One turn.
+pub(crate) async fn sweep(engine: &Engine) -> Result<(), StoreFault> {
+    let Found { expired, orphans } = engine.count().await?;
     for (receiver, name) in expired {
         removal::letter(engine, &receiver, &name).await?;
         let mut line = Line::new(Deed::Expire, None, &name.object.sender);
         line.id = Some(name.object.id.to_string());
         line.receivers = vec![receiver.to_string()];
-        line.bytes = name.manifest.saturating_add(name.contents);
+        line.bytes = name.size();
         engine.audit.say(line).await;
     }
-    collect(engine, forgotten).await?;
+    collect(engine, orphans).await?;
     let removed = engine.spool.sweep(engine.limits.forgotten).await;
     if let Err(error) = removed {
         tracing::warn!("spool: {error}");
@@ -87,11 +112,7 @@ async fn list_letters(engine: &Engine, hasher: &RandomState) -> Result<Letters, 
     let begin = || Letters { sums: Sums::default(), expired: Vec::new(), objects: Some(Vec::new()) };
     let each = |all: &mut Letters, about: ObjectMeta| {
         let Some((receiver, name)) = names::parse_letter(&about.location) else { return };
-        let bytes = i128::from(name.manifest);
-        *all.sums.sent.entry(name.object.sender).or_default() += bytes;
-        *all.sums.kept.entry(receiver).or_default() += bytes + i128::from(name.contents);
-        all.sums.letters += 1;
-        all.sums.bytes += bytes;
+        all.sums.letter(&receiver, &name);
         if let Some(objects) = all.objects.as_mut().filter(|_| name.contents > 0) {
             objects.push(hasher.hash_one(name.object));
             if objects.len() > OBJECTS {
@@ -110,33 +131,27 @@ async fn list_letters(engine: &Engine, hasher: &RandomState) -> Result<Letters, 
     Ok(all)
 }
 
-/// Adds contents to the sums; objects that no letter is about.
+/// Adds contents to the sums; objects that no letter is about, with the time of their newest piece.
 async fn list_contents(
     engine: &Engine,
     hasher: &RandomState,
     objects: Option<&[u64]>,
     sums: &mut Sums,
-) -> Result<Vec<ObjectName>, StoreFault> {
-    type Found = (BTreeMap<PublicKey, i128>, BTreeMap<ObjectName, i64>);
-    let each = |(sent, orphans): &mut Found, about: ObjectMeta| {
-        let Some((object, _)) = names::parse_piece(&about.location) else { return };
-        *sent.entry(object.sender).or_default() += i128::from(about.size);
+) -> Result<BTreeMap<ObjectName, i64>, StoreFault> {
+    type All = (Sums, BTreeMap<ObjectName, i64>);
+    let each = |(sums, orphans): &mut All, about: ObjectMeta| {
+        let Some((object, number)) = names::parse_piece(&about.location) else { return };
+        sums.contents(&object.sender, charge::piece(number, about.size));
         let has_letter = objects.is_none_or(|all| all.binary_search(&hasher.hash_one(object)).is_ok());
+        sums.uploads(&object.sender, i128::from(number == 0 && !has_letter));
         if !has_letter && (orphans.len() < REMOVED || orphans.contains_key(&object)) {
             let newest = orphans.entry(object).or_insert(i64::MIN);
             *newest = (*newest).max(about.last_modified.timestamp());
         }
     };
-    let (sent, orphans) = engine.store.gather(&names::all_contents(), Found::default, each).await?;
-    for (sender, bytes) in sent {
-        *sums.sent.entry(sender).or_default() += bytes;
-        sums.bytes += bytes;
-    }
-    if orphans.is_empty() {
-        return Ok(Vec::new());
-    }
-    let old = too_old(engine, learn_clock(engine).await?);
-    Ok(orphans.into_iter().filter(|(_, newest)| *newest <= old).map(|(object, _)| object).collect())
+    let (contents, orphans) = engine.store.gather(&names::all_contents(), All::default, each).await?;
+    sums.merge(&contents, 1);
+    Ok(orphans)
 }
 
 /// The newest time of a forgotten upload.
@@ -155,8 +170,12 @@ async fn learn_clock(engine: &Engine) -> Result<i64, StoreFault> {
 }
 
 /// Removes the pieces of uploads that were forgotten; looks at each again before.
-async fn collect(engine: &Engine, forgotten: Vec<ObjectName>) -> Result<(), StoreFault> {
-    for object in forgotten {
+async fn collect(engine: &Engine, orphans: BTreeMap<ObjectName, i64>) -> Result<(), StoreFault> {
+    if orphans.is_empty() {
+        return Ok(());
+    }
+    let old = too_old(engine, learn_clock(engine).await?);
+    for (object, _) in orphans.into_iter().filter(|(_, newest)| *newest <= old) {
         if engine.active.has(&object) || removal::has_letter(engine, &object).await? {
             continue;
         }

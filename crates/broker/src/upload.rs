@@ -12,12 +12,13 @@ use std::sync::Arc;
 use strait_keying::PublicKey;
 use strait_transfer::TransferId;
 use strait_transfer::broker::message::{
-    BrokerAnswer, BrokerFault, FaultKind, LetterKind, MAX_MANIFEST, ObjectName,
+    BrokerAnswer, BrokerFault, FaultKind, LetterKind, MAX_MANIFEST, ObjectName, RECEIPT_MAX,
 };
 use tokio::sync::Notify;
 
 use crate::active::Claim;
 use crate::audit::{Deed, Line};
+use crate::charge;
 use crate::engine::{Client, Engine};
 use crate::growing::{Growing, Stopped};
 use crate::names::{self, PIECE};
@@ -25,7 +26,7 @@ use crate::session::answers::Answers;
 use crate::session::input::{Input, InputEnd};
 use crate::spool::SpoolFile;
 use crate::status::{refusal, spool_refusal, word};
-use crate::usage::Side;
+use crate::usage::{Reserved, Sums};
 
 use pieces::Putting;
 
@@ -60,8 +61,11 @@ pub(crate) struct Upload {
     putting: Option<Putting>,
     /// Its copy in the spool, if the store takes long.
     copied: Option<SpoolFile>,
-    /// Bytes of the sender's quota that were taken for it on this stream.
-    taken: u64,
+    /// Room for the growing piece, and for the manifest.
+    room: Reserved,
+    manifest_room: Reserved,
+    /// Whether this stream counted it as an upload of its sender, which it is until it is an object.
+    counts: bool,
 }
 
 /// Why an upload does not go on.
@@ -81,7 +85,7 @@ impl Upload {
         asked: Asked,
         look: bool,
     ) -> Result<Upload, BrokerFault> {
-        allowed(engine, client, &asked)?;
+        allowed(engine, client, &asked).await?;
         let claim = engine.active.claim(asked.name, asked.kind).await;
         let claim =
             claim.ok_or_else(|| BrokerFault::new(FaultKind::TooMany, "another stream has this upload"))?;
@@ -96,7 +100,9 @@ impl Upload {
             manifest: Growing::manifest(),
             putting: None,
             copied: None,
-            taken: 0,
+            room: engine.usage.reserve_nothing(),
+            manifest_room: engine.usage.reserve_nothing(),
+            counts: false,
         };
         if look {
             upload.look(engine).await?;
@@ -138,6 +144,9 @@ impl Upload {
             let file = engine.spool.resume(&self.asked.name, number).await;
             let file = file.map_err(|error| spool_refusal(&error))?;
             let Some(file) = file.filter(|file| file.len() <= PIECE) else { return Ok(()) };
+            let mut spooled = Sums::default();
+            spooled.growth(&self.asked.name, number, 0, file.len());
+            (self.room, self.counts) = (engine.usage.reopen(spooled), number == 0);
             self.part = Growing::resumed(self.asked.name, number, file);
             if self.part.len() < PIECE {
                 return Ok(());
@@ -179,6 +188,7 @@ impl Upload {
             let fault = |fault| UploadEnd::Fault { fault, rest };
             self.may_grow(engine, rest).map_err(fault)?;
             let part = rest.min(PIECE - self.part.len());
+            self.reserve(engine, part).map_err(fault)?;
             let count = usize::try_from(part).unwrap_or(length);
             match self.part.receive(input, count, engine).await {
                 Ok(()) => {}
@@ -212,10 +222,29 @@ impl Upload {
         if fits { Ok(()) } else { Err(FaultKind::TooLarge.into()) }
     }
 
+    /// Takes room for bytes that the growing piece gets.
+    fn reserve(&mut self, engine: &Engine, more: u64) -> Result<(), BrokerFault> {
+        let (number, length) = (self.stored / PIECE, self.part.len());
+        let mut sums = Sums::default();
+        sums.growth(&self.asked.name, number, length, length + more);
+        self.room.grow(&sums, &engine.access())?;
+        self.counts |= number == 0 && length == 0;
+        Ok(())
+    }
+
     /// Takes bytes of the manifest.
     pub(crate) async fn manifest(&mut self, engine: &Engine, bytes: Vec<u8>) -> Result<(), BrokerFault> {
-        if self.manifest.len() + bytes.len() as u64 > MAX_MANIFEST {
-            return Err(FaultKind::TooLarge.into());
+        let is_receipt = self.asked.kind == LetterKind::Receipt;
+        let most = if is_receipt { RECEIPT_MAX } else { MAX_MANIFEST };
+        let (length, more) = (self.manifest.len(), bytes.len() as u64);
+        if length + more > most {
+            let what = if is_receipt { "a receipt" } else { "a manifest" };
+            return Err(BrokerFault::new(FaultKind::TooLarge, format!("{what} has {most} bytes at most")));
+        }
+        if !is_receipt {
+            let mut sums = Sums::default();
+            sums.contents(&self.asked.name.sender, charge::file(length + more) - charge::file(length));
+            self.manifest_room.grow(&sums, &engine.access())?;
         }
         self.manifest.append(bytes, engine).await.map_err(|error| spool_refusal(&error))
     }
@@ -232,26 +261,35 @@ impl Upload {
     /// Puts what there is into the spool, for a stream that goes on with it.
     pub(crate) async fn keep(&mut self, engine: &Engine) {
         let _ = self.settle().await;
-        if self.part.len() > 0
-            && let Err(error) = self.part.spill(engine).await
-        {
-            spool_refusal(&error);
+        if self.part.len() == 0 {
+            return;
+        }
+        match self.part.spill(engine).await {
+            Ok(()) => self.room.take().settle(),
+            Err(error) => drop(spool_refusal(&error)),
         }
     }
 
-    /// Ends it: what its quota does not allow, or its size, is removed; of other faults a later stream may go on.
+    /// Ends it: what a limit does not allow is removed; of other faults a later stream may go on.
     pub(crate) async fn give_up(mut self, engine: &Engine, fault: &BrokerFault) {
         let _ = self.settle().await;
-        if matches!(fault.kind, FaultKind::SenderQuota | FaultKind::TooLarge) && !self.was_there {
-            engine.usage.subtract(Side::Sent, &self.asked.name.sender, self.taken);
-            engine.usage.count(0, -i128::from(self.taken));
-            crate::removal::pieces(engine, &self.asked.name, self.stored).await;
+        let is_limit =
+            matches!(fault.kind, FaultKind::SenderQuota | FaultKind::SenderLetters | FaultKind::TooLarge);
+        if !is_limit || self.was_there {
+            return self.keep(engine).await;
         }
+        let name = self.asked.name;
+        let mut gone = Sums::default();
+        gone.contents(&name.sender, charge::contents(self.stored));
+        gone.uploads(&name.sender, i128::from(self.counts && self.stored > 0));
+        crate::removal::pieces(engine, &name, self.stored).await;
+        engine.usage.subtract(&gone);
+        self.part.discard().await;
     }
 }
 
 /// Whether a client may put this.
-fn allowed(engine: &Engine, client: &Client, asked: &Asked) -> Result<(), BrokerFault> {
+async fn allowed(engine: &Engine, client: &Client, asked: &Asked) -> Result<(), BrokerFault> {
     let access = engine.access();
     access.may_put(&client.key, asked.kind, &asked.receivers)?;
     let now = crate::now();
@@ -263,11 +301,14 @@ fn allowed(engine: &Engine, client: &Client, asked: &Asked) -> Result<(), Broker
     if engine.active.open(&client.key).0 >= engine.limits.uploads {
         return Err(FaultKind::TooMany.into());
     }
-    let quota = access.rights(&client.key).and_then(|rights| rights.quota_sent);
-    if quota.is_some_and(|quota| engine.usage.of(Side::Sent, &client.key) >= quota) {
-        return Err(FaultKind::SenderQuota.into());
+    engine.know_usage().await.map_err(|fault| refusal(&fault))?;
+    if asked.kind == LetterKind::Receipt {
+        return Ok(());
     }
-    Ok(())
+    let mut least = Sums::default();
+    least.contents(&client.key, charge::file(0));
+    least.uploads(&client.key, 1);
+    engine.usage.reserve(least, &access).map(drop)
 }
 
 /// Counts and writes down that an upload was refused.

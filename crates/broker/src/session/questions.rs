@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use strait_keying::PublicKey;
 use strait_transfer::broker::message::{
-    BrokerAnswer, BrokerFault, Letter, LetterBox, LetterKind, ObjectName, ObjectPart,
+    BrokerAnswer, BrokerFault, FaultKind, Letter, LetterBox, LetterKind, ObjectName, ObjectPart,
 };
 use tokio::sync::mpsc;
 
@@ -12,18 +12,20 @@ use super::answers::Answers;
 use crate::audit::{Deed, Line};
 use crate::engine::{Client, Engine};
 use crate::letters;
-use crate::names::LetterName;
+use crate::names::{self, LetterName};
 use crate::reading;
 use crate::status::{refusal, word};
 
-/// Letters in one answer: as many as are told after one look at the store's pages, at 120 bytes each.
+/// Letters in one answer, at 120 bytes each: a page takes eight.
 const LETTERS: usize = 128;
+/// Inboxes that one page of sent letters looks at: as many as are read within some tens of milliseconds.
+const INBOXES: usize = 16;
 
 /// What is asked.
 #[derive(Debug)]
 pub(super) enum Question {
-    /// Which letters there are.
-    List(LetterBox),
+    /// Which letters there are behind a place.
+    List(LetterBox, Vec<u8>),
     /// Bytes.
     Read { object: ObjectName, kind: LetterKind, part: ObjectPart, at: u64 },
 }
@@ -38,8 +40,8 @@ pub(super) async fn answer(
     while let Some(question) = asked.recv().await {
         let _waited = answers.waited_for();
         let heard = match question {
-            Question::List(which) => match list(&engine, &client, which, &answers).await {
-                Ok(()) => answers.say(&BrokerAnswer::ListEnd).await,
+            Question::List(which, after) => match list(&engine, &client, which, &after, &answers).await {
+                Ok(next) => answers.say(&BrokerAnswer::ListEnd { next }).await,
                 Err(fault) => {
                     engine.refused(fault.kind);
                     answers.say(&BrokerAnswer::Refused { id: None, fault }).await
@@ -83,40 +85,82 @@ async fn tell(
     engine.audit.say(line).await;
 }
 
-/// Tells all letters of a box that have not expired, as the store lists them: of the client's inbox, or of all inboxes those that it sent.
+/// Tells a page of letters that have not expired, in the order of their names: of the client's inbox, or of those that it sent. Where the
+/// next page begins; nothing where there is none.
 async fn list(
     engine: &Engine,
     client: &Client,
     which: LetterBox,
+    after: &[u8],
     answers: &Answers,
-) -> Result<(), BrokerFault> {
-    let _permit = engine.lists.acquire().await;
-    let (now, access, own) = (crate::now(), engine.access(), [client.key]);
-    let inboxes: Vec<&PublicKey> = match which {
-        LetterBox::Inbox => own.iter().collect(),
-        LetterBox::Sent => access.keys().collect(),
+) -> Result<Vec<u8>, BrokerFault> {
+    let after = str::from_utf8(after).map_err(|_| FaultKind::Mismatch)?;
+    let listed = match which {
+        LetterBox::Inbox => inbox_page(engine, client, after).await?,
+        LetterBox::Sent => sent_page(engine, client, after).await?,
     };
-    for receiver in inboxes {
-        let mut inbox = letters::Inbox::open(engine, receiver, None);
-        while let Some(page) = inbox.next().await {
+    let now = crate::now();
+    let told: Vec<Letter> = listed
+        .letters
+        .iter()
+        .map(|(receiver, name)| name.to(*receiver))
+        .filter(|letter| letter.expires > now)
+        .collect();
+    for (receiver, name) in &listed.letters {
+        engine.index.insert(receiver, name);
+    }
+    for some in told.chunks(LETTERS) {
+        answers.say(&BrokerAnswer::Letters(some.to_vec())).await;
+    }
+    Ok(listed.next.into_bytes())
+}
+
+/// A page of letters, and where the next one begins.
+struct Page {
+    letters: Vec<(PublicKey, LetterName)>,
+    next: String,
+}
+
+/// The letters of the client's inbox behind a name.
+async fn inbox_page(engine: &Engine, client: &Client, after: &str) -> Result<Page, BrokerFault> {
+    if !after.is_empty() && LetterName::parse(after).is_none() {
+        return Err(FaultKind::Mismatch.into());
+    }
+    let page = letters::page(engine, &client.key, &client.key, "", after).await;
+    let page = page.map_err(|fault| refusal(&fault))?;
+    let last = page.last().filter(|_| page.len() == letters::PAGE);
+    let next = last.map(LetterName::file).unwrap_or_default();
+    Ok(Page { letters: page.into_iter().map(|name| (client.key, name)).collect(), next })
+}
+
+/// The letters that the client sent, behind a receiver and a name in its inbox.
+async fn sent_page(engine: &Engine, client: &Client, after: &str) -> Result<Page, BrokerFault> {
+    let (first, mut after) = if after.is_empty() {
+        (None, "")
+    } else {
+        names::parse_place(after).map(|(key, name)| (Some(key), name)).ok_or(FaultKind::Mismatch)?
+    };
+    engine.know_usage().await.map_err(|fault| refusal(&fault))?;
+    let mut letters = Vec::new();
+    let receivers = engine.usage.receivers(&client.key);
+    let receivers = receivers.iter().filter(|key| first.is_none_or(|first| **key >= first));
+    for (count, receiver) in receivers.enumerate() {
+        if count == INBOXES {
+            return Ok(Page { letters, next: names::place(receiver, "") });
+        }
+        if first != Some(*receiver) {
+            after = "";
+        }
+        for start in names::starts(&client.key) {
+            let page = letters::page(engine, &client.key, receiver, &start, after).await;
             let page = page.map_err(|fault| refusal(&fault))?;
-            let is_told = |name: &&LetterName| {
-                name.expires > now && (which == LetterBox::Inbox || name.object.sender == client.key)
-            };
-            let told: Vec<Letter> = page
-                .iter()
-                .filter(is_told)
-                .map(|name| {
-                    engine.index.insert(receiver, name);
-                    name.to(*receiver)
-                })
-                .collect();
-            for some in told.chunks(LETTERS) {
-                if !answers.say(&BrokerAnswer::Letters(some.to_vec())).await {
-                    return Ok(());
-                }
+            let full = page.len() == letters::PAGE;
+            letters.extend(page.into_iter().map(|name| (*receiver, name)));
+            if let Some((_, last)) = letters.last().filter(|_| full || letters.len() >= letters::PAGE) {
+                let next = names::place(receiver, &last.file());
+                return Ok(Page { letters, next });
             }
         }
     }
-    Ok(())
+    Ok(Page { letters, next: String::new() })
 }

@@ -7,17 +7,18 @@ use bytes::Bytes;
 use futures_util::future::join_all;
 use object_store::PutPayload;
 use strait_keying::PublicKey;
-use strait_transfer::broker::message::{BrokerAnswer, BrokerFault, FaultKind, LetterKind};
+use strait_transfer::broker::message::{BrokerAnswer, BrokerFault, FaultKind, LetterKind, ObjectName};
 
-use super::{Upload, held, tell_refused};
+use super::{Asked, Upload, held, tell_refused};
 use crate::audit::{Deed, Line};
 use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::{self, LetterName};
+use crate::removal;
 use crate::session::answers::Answers;
 use crate::status::{refusal, spool_refusal};
-use crate::store::{Made, StoreFault};
-use crate::usage::Side;
+use crate::store::Made;
+use crate::usage::{Reserved, Sums};
 
 /// Finishes an upload, writes it down, and tells the client.
 pub(crate) async fn finish(
@@ -30,13 +31,20 @@ pub(crate) async fn finish(
     let (id, receivers) = (upload.asked.name.id, upload.asked.receivers.clone());
     let bytes = contents.saturating_add(upload.manifest.len());
     let answer = match commit(engine, upload, contents).await {
-        Ok(()) => {
+        Ok(answered) => {
             engine.counts.stored.fetch_add(1, Ordering::Relaxed);
             let mut line = Line::new(Deed::Put, Some(&client.name), &client.key);
             line.id = Some(id.to_string());
             line.bytes = bytes;
             line.receivers = receivers.iter().map(PublicKey::to_string).collect();
             engine.audit.say(line).await;
+            if let Some(letter) = answered {
+                let line = Line {
+                    sender: Some(letter.object.sender.to_string()),
+                    ..Line::removed(client, id, letter.size())
+                };
+                engine.audit.say(line).await;
+            }
             BrokerAnswer::Stored { id }
         }
         Err(fault) => {
@@ -47,17 +55,39 @@ pub(crate) async fn finish(
     answers.say(&answer).await;
 }
 
-async fn commit(engine: &Arc<Engine>, mut upload: Upload, contents: u64) -> Result<(), BrokerFault> {
+/// The letter that was answered, if it was a receipt.
+async fn commit(
+    engine: &Arc<Engine>,
+    mut upload: Upload,
+    contents: u64,
+) -> Result<Option<LetterName>, BrokerFault> {
+    match prepare(engine, &mut upload, contents).await {
+        Ok(ready) => put_letters(engine, upload, ready).await,
+        Err(fault) => {
+            upload.give_up(engine, &fault).await;
+            Err(fault)
+        }
+    }
+}
+
+/// What is known of an object when its letters are put.
+struct Ready {
+    name: LetterName,
+    /// Room for the letters.
+    room: Reserved,
+    /// The letter that a receipt answers.
+    answered: Option<LetterName>,
+}
+
+/// Brings all contents into the store, and takes room for the letters.
+async fn prepare(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Result<Ready, BrokerFault> {
     if !upload.is_known && contents > 0 {
         upload.look(engine).await?;
     }
-    match whole(engine, &mut upload, contents).await {
-        Ok(()) => {}
-        Err(fault) => {
-            upload.give_up(engine, &fault).await;
-            return Err(fault);
-        }
+    if upload.manifest.len() == 0 {
+        return Err(BrokerFault::new(FaultKind::Mismatch, "it has no manifest: no receiver could open it"));
     }
+    whole(engine, upload, contents).await?;
     let name = LetterName {
         kind: upload.asked.kind,
         object: upload.asked.name,
@@ -72,35 +102,22 @@ async fn commit(engine: &Arc<Engine>, mut upload: Upload, contents: u64) -> Resu
     }
     // Configurations change while uploads go on.
     engine.access().may_put(&name.object.sender, name.kind, &upload.asked.receivers)?;
-    let Upload { asked, manifest, was_there, claim, .. } = upload;
-    let (manifest, _file) = manifest.payload(engine).await.map_err(|error| spool_refusal(&error))?;
-    let content = letter(&asked.receivers, &name, manifest);
-    let put = asked.receivers.iter().map(|receiver| send(engine, receiver, &name, content.clone()));
-    let put = join_all(put).await;
-    if let Some(Err(fault)) = put.iter().find(|put| put.is_err()) {
-        for (receiver, made) in asked.receivers.iter().zip(&put) {
-            if matches!(made, Ok(Made::New)) {
-                take_back(engine, receiver, &name).await;
-            }
-        }
-        return Err(fault.clone());
-    }
-    // Of several receivers, one may have fetched it, and removed what no letter needed yet; what was forgotten may have been collected.
-    let may_lack = was_there || asked.receivers.len() > 1;
-    if contents > 0 && may_lack {
-        let (there, _) = held::counted(engine, &name.object).await.map_err(|fault| refusal(&fault))?;
-        if there != contents {
-            return Err(BrokerFault::new(FaultKind::Store, "pieces were removed meanwhile; put it again"));
-        }
-    }
-    drop(claim);
-    Ok(())
+    let answered = match name.kind {
+        LetterKind::Receipt => Some(answered(engine, &upload.asked).await?),
+        LetterKind::Transfer => None,
+    };
+    upload.manifest_room = engine.usage.reserve_nothing();
+    let mut letters = Sums::default();
+    upload.asked.receivers.iter().for_each(|receiver| letters.letter(receiver, &name));
+    // It is an object now.
+    letters.uploads(&name.object.sender, -i128::from(upload.counts));
+    let room = engine.usage.reserve(letters, &engine.access())?;
+    Ok(Ready { name, room, answered })
 }
 
 /// Brings all contents into the store.
 async fn whole(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Result<(), BrokerFault> {
     if upload.next() != contents {
-        upload.keep(engine).await;
         return Err(BrokerFault::new(FaultKind::Mismatch, "other bytes came than are committed"));
     }
     // A piece is put when the one before it is known to be this object's.
@@ -108,14 +125,66 @@ async fn whole(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Resu
     if upload.part.len() > 0 {
         upload.put_piece(engine).await?;
     }
-    let manifest = upload.manifest.len() * upload.asked.receivers.len() as u64;
-    upload.take_quota(engine, manifest)
+    Ok(())
+}
+
+/// The letter that a receipt answers: it has to be in the inbox of who sends the receipt, and goes when that is stored, so that there is one
+/// receipt for each.
+async fn answered(engine: &Engine, asked: &Asked) -> Result<LetterName, BrokerFault> {
+    let [sender] = *asked.receivers else {
+        return Err(BrokerFault::new(FaultKind::Mismatch, "a receipt goes to the sender of its transfer"));
+    };
+    let (own, object) = (&asked.name.sender, ObjectName { sender, id: asked.name.id });
+    let found = letters::find(engine, own, own, LetterKind::Transfer, &object).await;
+    let found = found.map_err(|fault| refusal(&fault))?.filter(|letter| letter.expires > crate::now());
+    found.ok_or_else(|| {
+        BrokerFault::new(FaultKind::NotFound, "a receipt answers a transfer that is in the inbox, once")
+    })
+}
+
+/// Puts a letter into each inbox.
+async fn put_letters(
+    engine: &Engine,
+    upload: Upload,
+    ready: Ready,
+) -> Result<Option<LetterName>, BrokerFault> {
+    let Ready { name, room, answered } = ready;
+    let Upload { asked, manifest, was_there, counts, claim, .. } = upload;
+    let (manifest, _file) = manifest.payload(engine).await.map_err(|error| spool_refusal(&error))?;
+    let content = letter(&asked.receivers, &name, manifest);
+    let put = asked.receivers.iter().map(|receiver| send(engine, receiver, &name, content.clone()));
+    let put = join_all(put).await;
+    let new = asked.receivers.iter().zip(&put).filter(|(_, made)| matches!(made, Ok(Made::New)));
+    if let Some(Err(fault)) = put.iter().find(|put| put.is_err()) {
+        for (receiver, _) in new {
+            take_back(engine, receiver, &name).await;
+        }
+        return Err(fault.clone());
+    }
+    let mut made = Sums::default();
+    new.for_each(|(receiver, _)| made.letter(receiver, &name));
+    made.uploads(&name.object.sender, -i128::from(counts));
+    room.settle_part(&made);
+    // Of several receivers, one may have fetched it, and removed what no letter needed yet; what was forgotten may have been collected.
+    let may_lack = was_there || asked.receivers.len() > 1;
+    if name.contents > 0 && may_lack {
+        let (there, _) = held::counted(engine, &name.object).await.map_err(|fault| refusal(&fault))?;
+        if there != name.contents {
+            return Err(BrokerFault::new(FaultKind::Store, "pieces were removed meanwhile; put it again"));
+        }
+    }
+    if let Some(answered) = &answered {
+        let own = &name.object.sender;
+        removal::letter(engine, own, answered).await.map_err(|fault| refusal(&fault))?;
+    }
+    drop(claim);
+    Ok(answered)
 }
 
 /// Refuses another object of the same name.
 async fn differs(engine: &Engine, receivers: &[PublicKey], name: &LetterName) -> Result<(), BrokerFault> {
     for receiver in receivers {
-        let found = letters::all(engine, receiver, name.kind, &name.object).await;
+        let found = letters::all(engine, &name.object.sender, receiver, name.kind, &name.object).await;
         let found = found.map_err(|fault| refusal(&fault))?;
         if found.iter().any(|other| other != name) {
             return Err(FaultKind::Exists.into());
@@ -133,39 +202,22 @@ fn letter(receivers: &[PublicKey], name: &LetterName, manifest: PutPayload) -> P
     std::iter::once(Bytes::from(head)).chain(manifest).collect()
 }
 
-/// Puts a letter into an inbox that has room for it.
+/// Puts a letter into an inbox.
 async fn send(
     engine: &Engine,
     receiver: &PublicKey,
     name: &LetterName,
     content: PutPayload,
 ) -> Result<Made, BrokerFault> {
-    let bytes = name.manifest + name.contents;
-    let limit = engine.access().rights(receiver).and_then(|rights| rights.quota_kept);
-    let is_receipt = name.kind == LetterKind::Receipt;
-    // A receipt makes room: it is small, and its receiver waits for it.
-    if !engine.usage.add(Side::Kept, receiver, bytes, limit.filter(|_| !is_receipt)) {
-        let whose = engine.access().rights(receiver).map(|rights| rights.name.clone());
-        return Err(BrokerFault::new(FaultKind::ReceiverQuota, whose.unwrap_or_default()));
-    }
     let made = engine.store.create(&names::letter(receiver, name), content).await;
-    if made == Ok(Made::New) {
-        engine.usage.count(1, 0);
-        engine.index.insert(receiver, name);
-    } else {
-        engine.usage.subtract(Side::Kept, receiver, bytes);
-        engine.usage.subtract(Side::Sent, &name.object.sender, name.manifest);
-        engine.usage.count(0, -i128::from(name.manifest));
-    }
-    made.map_err(|fault: StoreFault| refusal(&fault))
+    let made = made.map_err(|fault| refusal(&fault))?;
+    engine.index.insert(receiver, name);
+    Ok(made)
 }
 
-/// Removes a letter of an object that was not stored for all.
+/// Removes a letter of an object that was not stored for all. One that cannot be removed is counted with the next list.
 async fn take_back(engine: &Engine, receiver: &PublicKey, name: &LetterName) {
     if engine.store.remove(&names::letter(receiver, name)).await.is_ok() {
-        engine.usage.subtract(Side::Kept, receiver, name.manifest + name.contents);
-        engine.usage.subtract(Side::Sent, &name.object.sender, name.manifest);
-        engine.usage.count(-1, -i128::from(name.manifest));
         engine.index.remove(receiver, name.kind, &name.object);
     }
 }

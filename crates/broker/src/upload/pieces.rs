@@ -16,7 +16,7 @@ use crate::names::{self, PIECE};
 use crate::session::answers::Answers;
 use crate::status::{refusal, spool_refusal};
 use crate::store::{Made, StoreFault};
-use crate::usage::Side;
+use crate::usage::Reserved;
 
 /// How long a piece may take into the store before it is copied into the spool: a disk has 5 MiB within it. Meanwhile, what the client sends
 /// waits in the buffers of its stream.
@@ -39,16 +39,15 @@ impl Upload {
         }
         self.settle().await?;
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
-        self.take_quota(engine, length)?;
         // All of it is in the spool before bytes of the next are taken.
         self.part.flush().await.map_err(|error| spool_refusal(&error))?;
         let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
         let copy = part.share();
         let (id, stored) = (name.id, self.stored + length);
         self.stored = stored;
-        let (task, answers) = (Arc::clone(engine), answers.cloned());
+        let (task, answers, room) = (Arc::clone(engine), answers.cloned(), self.room.take());
         let mut putting = tokio::spawn(async move {
-            let made = put_piece(&task, &name, number, part).await?;
+            let made = put_piece(&task, &name, number, part, room).await?;
             if let Some(answers) = answers {
                 answers.say(&BrokerAnswer::Held { id, stored, next: stored }).await;
             }
@@ -76,9 +75,8 @@ impl Upload {
     /// Puts the piece as it is, and waits for it: the last one, which is shorter than others.
     pub(super) async fn put_piece(&mut self, engine: &Engine) -> Result<(), BrokerFault> {
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
-        self.take_quota(engine, length)?;
         let part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
-        let made = put_piece(engine, &name, number, part).await;
+        let made = put_piece(engine, &name, number, part, self.room.take()).await;
         self.stored += length;
         self.settled(Ok(made))
     }
@@ -100,28 +98,20 @@ impl Upload {
 
     fn settled(&mut self, made: Result<Result<Made, StoreFault>, JoinError>) -> Result<(), BrokerFault> {
         let made = made.unwrap_or_else(|error| Err(StoreFault::Failed(error.to_string())));
-        self.was_there |= made.map_err(|fault| refusal(&fault))? == Made::Same;
-        Ok(())
-    }
-
-    pub(super) fn take_quota(&mut self, engine: &Engine, bytes: u64) -> Result<(), BrokerFault> {
-        let sender = &self.asked.name.sender;
-        let limit = engine.access().rights(sender).and_then(|rights| rights.quota_sent);
-        if !engine.usage.add(Side::Sent, sender, bytes, limit) {
-            return Err(FaultKind::SenderQuota.into());
+        if made.map_err(|fault| refusal(&fault))? == Made::Same {
+            (self.was_there, self.counts) = (true, false);
         }
-        engine.usage.count(0, i128::from(bytes));
-        self.taken += bytes;
         Ok(())
     }
 }
 
-/// Puts a piece, and removes its copy in the spool.
+/// Puts a piece, for which there is room, and removes its copy in the spool.
 async fn put_piece(
     engine: &Engine,
     name: &ObjectName,
     number: u64,
     part: Growing,
+    room: Reserved,
 ) -> Result<Made, StoreFault> {
     let spool = |error: io::Error| {
         let fault = spool_refusal(&error);
@@ -136,9 +126,8 @@ async fn put_piece(
             (engine.store.create(&path, payload).await?, file)
         }
     };
-    if made == Made::Same {
-        engine.usage.subtract(Side::Sent, &name.sender, bytes);
-        engine.usage.count(0, -i128::from(bytes));
+    if made == Made::New {
+        room.settle();
     }
     engine.counts.received.fetch_add(bytes, Ordering::Relaxed);
     if let Some(file) = file {

@@ -184,16 +184,27 @@ impl TestClient {
         assert_eq!(self.upload(object), BrokerAnswer::Stored { id: object.id });
     }
 
-    pub(crate) fn list(&mut self, which: LetterBox) -> Vec<Letter> {
-        self.say(&[BrokerRequest::List { which }]);
+    /// A page of letters, and where the next one begins.
+    pub(crate) fn page(&mut self, which: LetterBox, after: Vec<u8>) -> (Vec<Letter>, Vec<u8>) {
+        self.say(&[BrokerRequest::List { which, after }]);
         let mut all = Vec::new();
         loop {
             match self.hear() {
                 BrokerAnswer::Letters(letters) => all.extend(letters),
-                BrokerAnswer::ListEnd => return all,
+                BrokerAnswer::ListEnd { next } => return (all, next),
                 other => panic!("{other:?}"),
             }
         }
+    }
+
+    pub(crate) fn list(&mut self, which: LetterBox) -> Vec<Letter> {
+        let (mut all, mut after) = self.page(which, Vec::new());
+        while !after.is_empty() {
+            let (more, next) = self.page(which, after);
+            all.extend(more);
+            after = next;
+        }
+        all
     }
 
     /// Bytes of a part, or why not.

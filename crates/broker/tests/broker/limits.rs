@@ -10,7 +10,7 @@ use strait_transfer::broker::message::{
     BrokerAnswer, FaultKind, LetterBox, LetterKind, ObjectName, ObjectPart,
 };
 
-use crate::client::{Object, TestClient, key, noise, why};
+use crate::client::{Object, TestClient, key, why};
 use crate::faulty::Faulty;
 use crate::place::{ALL, Broker, Kind, LONG, access};
 
@@ -56,17 +56,15 @@ fn repeated_puts_of_one_object_count_once() {
 }
 
 #[test]
-fn a_receivers_quota_holds_for_all_senders_and_does_not_hold_receipts() {
+fn a_receivers_quota_holds_for_all_senders() {
     let dir = Workdir::create().unwrap();
-    let section = "[[broker.access]]\npeer = \"peer-2\"\nquota_kept = \"20kB\"\n";
+    let section = "[[broker.access]]\npeer = \"peer-2\"\nquota_kept = \"40kB\"\n";
     let (store, broker) = start(&dir, &format!("{section}{ALL}"));
     broker.client(1).store(&Object::new(1, &[2], 15_000));
     let mut other = broker.client(3);
     let both = Object::new(2, &[2, 4], 15_000);
     assert_eq!(why(&other.upload(&both)), Some(FaultKind::ReceiverQuota));
     assert_eq!(broker.client(4).list(LetterBox::Inbox), [], "no letter to the other receiver");
-    let receipt = Object { kind: LetterKind::Receipt, manifest: noise(1, 6000), ..Object::new(2, &[2], 0) };
-    other.store(&receipt);
     let mut receiver = broker.client(2);
     receiver.remove(ObjectName { sender: key(1), id: Object::new(1, &[2], 0).id }).unwrap();
     other.store(&Object::new(3, &[2], 9000));
@@ -133,7 +131,10 @@ fn a_peer_that_was_removed_is_served_no_more() {
     let (mut sender, mut receiver) = (broker.client(1), broker.client(2));
     sender.store(&object);
     broker.engine.change(access("[[broker.access]]\npeer = \"peer-1\"\n"));
-    receiver.try_say(&[strait_transfer::broker::message::BrokerRequest::List { which: LetterBox::Inbox }]);
+    receiver.try_say(&[strait_transfer::broker::message::BrokerRequest::List {
+        which: LetterBox::Inbox,
+        after: Vec::new(),
+    }]);
     assert_eq!(why(&receiver.hear()), Some(FaultKind::Forbidden));
     assert!(receiver.try_hear().is_none());
     assert_eq!(why(&broker.connect(2).hear()), Some(FaultKind::Forbidden));

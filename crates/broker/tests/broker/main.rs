@@ -4,6 +4,7 @@
 //! - `client`: a client that says and hears messages
 //! - `faulty`: the store
 //! - `bucket`: the tests with an S3-compatible server, which fails in the middle of HTTP
+//! - `hostile`: peers that mean ill
 //! - `basics`, `kills`, `limits`, `races`, `many`: the other tests
 #![allow(clippy::unwrap_used)]
 
@@ -11,6 +12,7 @@ mod basics;
 mod bucket;
 mod client;
 mod faulty;
+mod hostile;
 mod kills;
 mod limits;
 mod many;

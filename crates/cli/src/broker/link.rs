@@ -94,10 +94,15 @@ fn remedy(kind: FaultKind) -> Option<&'static str> {
         FaultKind::Forbidden | FaultKind::Receiver => {
             "ask who runs the broker: its [[broker.access]] says who may put, fetch and receive"
         }
-        FaultKind::SenderQuota => {
+        FaultKind::SenderQuota | FaultKind::SenderLetters => {
             "remove what is not needed with `strait rm --sent`, or ask who runs the broker"
         }
-        FaultKind::ReceiverQuota => "the receiver has to fetch or remove what is there",
+        FaultKind::ReceiverQuota | FaultKind::ReceiverLetters => {
+            "the receiver has to fetch or remove what is there"
+        }
+        FaultKind::SenderShare => {
+            "the receiver has to fetch what this node sent; or send many files in one transfer"
+        }
         FaultKind::TooLarge => "send it in parts, or straight to the peer",
         FaultKind::Store | FaultKind::Full | FaultKind::TooMany | FaultKind::Ending => {
             "run the same command again later: it goes on where it stopped"

@@ -1,5 +1,6 @@
 //! `[broker]`: a node that holds sealed objects for others until they fetch them.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -23,9 +24,12 @@ pub(super) const KEYS: &[&str] = &[
     "keep",
     "quota_sender",
     "quota_receiver",
+    "letters_sender",
+    "letters_receiver",
     "access",
 ];
-pub(super) const ACCESS: &[&str] = &["peer", "put", "fetch", "to", "quota_sent", "quota_kept"];
+pub(super) const ACCESS: &[&str] =
+    &["peer", "put", "fetch", "to", "quota_sent", "quota_kept", "letters_sent", "letters_kept"];
 
 /// How a bucket is written.
 const BUCKET: &str = "s3://";
@@ -34,6 +38,11 @@ const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 const KEEP_RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(3650 * 24 * 3600)];
 /// Bytes of one object where the file says nothing.
 const LARGEST: u64 = 1 << 40;
+/// Letters of one sender, and for one receiver, where the file says nothing: a folder lists them within some milliseconds, and a receiver
+/// hears of all in 1.2 MB.
+const LETTERS: u64 = 10_000;
+/// Ten million letters are 46 GB of blocks.
+const LETTERS_RANGE: RangeInclusive<u64> = 1..=10_000_000;
 /// Who stands for all peers.
 const ALL: &str = "*";
 
@@ -54,6 +63,10 @@ pub struct BrokerSection {
     pub quota_sender: Option<u64>,
     /// Bytes for each receiver at most, if that is limited.
     pub quota_receiver: Option<u64>,
+    /// Letters of each sender at most.
+    pub letters_sender: u64,
+    /// Letters for each receiver at most.
+    pub letters_receiver: u64,
     /// Who may do what. A peer that is not named may do nothing.
     pub access: Vec<BrokerAccess>,
 }
@@ -99,6 +112,10 @@ pub struct BrokerAccess {
     pub quota_sent: Option<u64>,
     /// Bytes for it at most, in place of [`BrokerSection::quota_receiver`].
     pub quota_kept: Option<u64>,
+    /// Letters of it at most, in place of [`BrokerSection::letters_sender`].
+    pub letters_sent: Option<u64>,
+    /// Letters for it at most, in place of [`BrokerSection::letters_receiver`].
+    pub letters_kept: Option<u64>,
 }
 
 impl BrokerSection {
@@ -129,6 +146,8 @@ pub(super) fn broker(
         keep: span(section, "keep", least, most, ["1m", "3650d"]).unwrap_or(KEEP),
         quota_sender: size(section, "quota_sender"),
         quota_receiver: size(section, "quota_receiver"),
+        letters_sender: section.integer("letters_sender", LETTERS_RANGE).unwrap_or(LETTERS),
+        letters_receiver: section.integer("letters_receiver", LETTERS_RANGE).unwrap_or(LETTERS),
         access: access(section, peers),
         store: store(section, beside)?,
     })
@@ -205,6 +224,8 @@ fn one_access(
         to: section.value("to").is_some().then_some(to),
         quota_sent: size(section, "quota_sent"),
         quota_kept: size(section, "quota_kept"),
+        letters_sent: section.integer("letters_sent", LETTERS_RANGE),
+        letters_kept: section.integer("letters_kept", LETTERS_RANGE),
         peer: peer?.value,
     })
 }

@@ -13,6 +13,9 @@ use super::message::{BrokerAnswer, BrokerRequest, Letter, LetterBox, LetterKind,
 pub use error::BrokerError;
 pub use halves::{BrokerAnswers, BrokerRequests};
 
+/// Letters that a broker may list: one that lists more never ends.
+const LISTED_MAX: usize = 1 << 24;
+
 /// What a broker says first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokerWelcome {
@@ -95,19 +98,29 @@ impl<R: Read, W: Write> BrokerClient<R, W> {
         self.answers.next_answer()
     }
 
-    /// Hands out all letters of a box, in the order in which the broker has them.
+    /// Hands out all letters of a box, in the order in which the broker has them, a page after the other.
     ///
     /// # Errors
-    /// [`BrokerError`].
+    /// [`BrokerError`]; also where the broker lists more than there can be.
     pub fn list(&mut self, which: LetterBox, mut each: impl FnMut(Letter)) -> Result<(), BrokerError> {
-        self.say(&BrokerRequest::List { which })?;
-        loop {
+        self.say(&BrokerRequest::List { which, after: Vec::new() })?;
+        let mut listed = 0;
+        while listed <= LISTED_MAX {
             match self.next_answer()? {
-                BrokerAnswer::Letters(letters) => letters.into_iter().for_each(&mut each),
-                BrokerAnswer::ListEnd => return Ok(()),
+                BrokerAnswer::Letters(letters) => {
+                    listed += letters.len();
+                    letters.into_iter().for_each(&mut each);
+                }
+                BrokerAnswer::ListEnd { next } if next.is_empty() => return Ok(()),
+                BrokerAnswer::ListEnd { next: after } => {
+                    // A page without letters counts, too.
+                    listed += 1;
+                    self.say(&BrokerRequest::List { which, after })?;
+                }
                 other => return Err(unexpected(other)),
             }
         }
+        Err(BrokerError::Protocol("it lists more letters than there can be"))
     }
 
     /// Removes a letter from this node's inbox; of an object that this node sent, all letters.

@@ -21,6 +21,9 @@ pub const MAX_DATA: usize = 256 * 1024;
 pub const MAX_BODY: usize = MAX_DATA + 64;
 /// Bytes of a sealed manifest at most: a manifest has 16 MiB (`sealed::manifest`), padding adds an eighth at most.
 pub const MAX_MANIFEST: u64 = 20 << 20;
+/// Bytes of a sealed receipt at most: a block of a disk. Who signs one names as many failures as fit
+/// ([`crate::sealed::DeliveryReceipt::sign`]).
+pub const RECEIPT_MAX: u64 = 4096;
 /// Receivers of one object at most.
 pub const MAX_RECIPIENTS: usize = 64;
 /// Letters in one answer at most: 120 bytes each.
@@ -124,10 +127,12 @@ pub enum BrokerRequest {
         /// Its id.
         id: TransferId,
     },
-    /// Asks for letters.
+    /// Asks for a page of letters.
     List {
         /// Which.
         which: LetterBox,
+        /// Where it begins, as [`BrokerAnswer::ListEnd`] said; nothing for the first page. At most [`MAX_TEXT`] bytes.
+        after: Vec<u8>,
     },
     /// Asks for bytes of an object whose letter is in the client's inbox, or that the client sent.
     Read {
@@ -181,8 +186,11 @@ pub enum BrokerAnswer {
     },
     /// Some letters; more may follow.
     Letters(Vec<Letter>),
-    /// The list is at its end.
-    ListEnd,
+    /// The page is at its end.
+    ListEnd {
+        /// Where the next page begins, in the broker's words; nothing where there is none. At most [`MAX_TEXT`] bytes.
+        next: Vec<u8>,
+    },
     /// The next bytes that were asked for.
     Bytes(Vec<u8>),
     /// All that were asked for have come.
@@ -232,6 +240,12 @@ fn seconds(body: &mut BodyReader<'_>) -> Result<i64, MessageFault> {
 fn bytes(body: &mut BodyReader<'_>) -> Result<Vec<u8>, MessageFault> {
     let bytes = body.rest();
     if bytes.len() > MAX_DATA { Err(MessageFault::Bound) } else { Ok(bytes.to_vec()) }
+}
+
+/// A place in a list.
+fn place(body: &mut BodyReader<'_>) -> Result<Vec<u8>, MessageFault> {
+    let place = body.rest();
+    if place.len() > MAX_TEXT { Err(MessageFault::Bound) } else { Ok(place.to_vec()) }
 }
 
 /// An enumeration whose members have consecutive numbers from 1 on.
@@ -339,7 +353,7 @@ impl WireMessage for BrokerRequest {
             0x03 => BrokerRequest::Manifest { bytes: bytes(body)? },
             0x04 => BrokerRequest::Commit { contents: body.number()? },
             0x05 => BrokerRequest::Abandon { id: id(body)? },
-            0x06 => BrokerRequest::List { which: LetterBox::parse(body)? },
+            0x06 => BrokerRequest::List { which: LetterBox::parse(body)?, after: place(body)? },
             0x07 => BrokerRequest::Read {
                 object: ObjectName::parse(body)?,
                 kind: LetterKind::parse(body)?,
@@ -373,7 +387,10 @@ impl WireMessage for BrokerRequest {
             BrokerRequest::Manifest { bytes } => out.extend(bytes),
             BrokerRequest::Commit { contents } => put_number(out, *contents),
             BrokerRequest::Abandon { id } => out.extend(id.as_bytes()),
-            BrokerRequest::List { which } => out.push(which.number()),
+            BrokerRequest::List { which, after } => {
+                out.push(which.number());
+                out.extend(after);
+            }
             BrokerRequest::Read { object, kind, part, at } => {
                 object.emit(out);
                 out.extend([kind.number(), part.number()]);
@@ -397,7 +414,7 @@ impl WireMessage for BrokerAnswer {
             BrokerAnswer::Held { .. } => 0x42,
             BrokerAnswer::Stored { .. } => 0x43,
             BrokerAnswer::Letters(_) => 0x44,
-            BrokerAnswer::ListEnd => 0x45,
+            BrokerAnswer::ListEnd { .. } => 0x45,
             BrokerAnswer::Bytes(_) => 0x46,
             BrokerAnswer::ReadEnd { .. } => 0x47,
             BrokerAnswer::Removed { .. } => 0x48,
@@ -427,7 +444,7 @@ impl WireMessage for BrokerAnswer {
                 }
                 BrokerAnswer::Letters((0..count).map(|_| Letter::parse(body)).collect::<Result<_, _>>()?)
             }
-            0x45 => BrokerAnswer::ListEnd,
+            0x45 => BrokerAnswer::ListEnd { next: place(body)? },
             0x46 => BrokerAnswer::Bytes(bytes(body)?),
             0x47 => BrokerAnswer::ReadEnd { size: body.number()? },
             0x48 => BrokerAnswer::Removed { object: ObjectName::parse(body)? },
@@ -461,8 +478,8 @@ impl WireMessage for BrokerAnswer {
                 put_number(out, letters.len() as u64);
                 letters.iter().for_each(|letter| letter.emit(out));
             }
-            BrokerAnswer::ListEnd | BrokerAnswer::Alive => {}
-            BrokerAnswer::Bytes(bytes) => out.extend(bytes),
+            BrokerAnswer::Alive => {}
+            BrokerAnswer::ListEnd { next: bytes } | BrokerAnswer::Bytes(bytes) => out.extend(bytes),
             BrokerAnswer::ReadEnd { size } => put_number(out, *size),
             BrokerAnswer::Removed { object } => object.emit(out),
             BrokerAnswer::Refused { id, fault } => {

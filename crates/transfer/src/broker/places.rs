@@ -49,6 +49,12 @@ impl LetterName {
         Letter { object, receiver, kind, made, expires, manifest, contents }
     }
 
+    /// Bytes of manifest and contents.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.manifest.saturating_add(self.contents)
+    }
+
     /// Bytes before the manifest.
     #[must_use]
     pub fn head(&self) -> u64 {
@@ -123,12 +129,6 @@ pub fn letter(receiver: &PublicKey, name: &LetterName) -> String {
     format!("{INBOX}/{}/{}", hex(receiver), name.file())
 }
 
-/// Where the letters of an object begin in an inbox that is listed in order.
-#[must_use]
-pub fn before(receiver: &PublicKey, kind: LetterKind, object: &ObjectName) -> String {
-    format!("{INBOX}/{}/{}", hex(receiver), start(kind, object))
-}
-
 /// Whose letter this is, if it is one.
 #[must_use]
 pub fn parse_letter(path: &str) -> Option<(PublicKey, LetterName)> {
@@ -196,7 +196,9 @@ pub fn hex(key: &PublicKey) -> String {
     text
 }
 
-fn key(text: &str) -> Option<PublicKey> {
+/// Reads what [`hex`] wrote.
+#[must_use]
+pub fn key(text: &str) -> Option<PublicKey> {
     let mut bytes = [0; 32];
     if text.len() != 64 || !text.is_ascii() {
         return None;

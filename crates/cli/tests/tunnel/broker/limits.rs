@@ -31,6 +31,26 @@ fn a_quota_that_is_reached_in_the_middle_of_a_put_refuses_it_whole() {
 }
 
 #[test]
+fn a_sender_hears_which_limit_it_met_and_what_to_do() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::idle();
+    scene.start_broker("letters_sender = 1", "");
+    scene.start_sender();
+    for name in ["one", "two"] {
+        fs::write(scene.source().join(name), name).unwrap();
+    }
+    scene.good(scene.put(&["one"]));
+    let said = scene.bad(scene.put(&["two"]));
+    assert!(said.contains("letters") && said.contains("the limit is 1"), "{said}");
+    assert!(said.contains("strait rm --sent"), "{said}");
+    scene.start_receiver();
+    scene.good(scene.fetch());
+    scene.good(scene.put(&["two"]));
+}
+
+#[test]
 fn a_receiver_that_was_removed_gets_nothing_and_nothing_more_is_taken_for_it() {
     if !allowed_with_broker() {
         return;

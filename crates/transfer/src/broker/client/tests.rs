@@ -51,8 +51,9 @@ fn questions_get_their_answers_and_signs_of_life_are_left_out() {
         welcome(),
         BrokerAnswer::Letters(vec![letter(1)]),
         BrokerAnswer::Alive,
+        BrokerAnswer::ListEnd { next: b"here".to_vec() },
         BrokerAnswer::Letters(vec![letter(2)]),
-        BrokerAnswer::ListEnd,
+        BrokerAnswer::ListEnd { next: Vec::new() },
         BrokerAnswer::Bytes(b"ab".to_vec()),
         BrokerAnswer::Bytes(b"c".to_vec()),
         BrokerAnswer::ReadEnd { size: 3 },
@@ -78,7 +79,8 @@ fn questions_get_their_answers_and_signs_of_life_are_left_out() {
     let WantedPart { object, kind, part, at } = wanted;
     let read = BrokerRequest::Read { object, kind, part, at };
     let expected = [
-        BrokerRequest::List { which: LetterBox::Inbox },
+        BrokerRequest::List { which: LetterBox::Inbox, after: Vec::new() },
+        BrokerRequest::List { which: LetterBox::Inbox, after: b"here".to_vec() },
         read.clone(),
         read,
         BrokerRequest::Remove { object, kind: LetterKind::Transfer },
@@ -110,7 +112,7 @@ fn data_is_cut_into_messages_that_a_broker_reads() {
 fn a_peer_that_is_no_broker_and_one_that_breaks_off_are_told_apart() {
     let begin = |said: &[BrokerAnswer]| BrokerClient::begin(answers(said), io::sink());
     assert!(matches!(begin(&[]), Err(BrokerError::NoBroker)));
-    assert!(matches!(begin(&[BrokerAnswer::ListEnd]), Err(BrokerError::Protocol(_))));
+    assert!(matches!(begin(&[BrokerAnswer::ListEnd { next: Vec::new() }]), Err(BrokerError::Protocol(_))));
     let fault = BrokerFault::new(FaultKind::Forbidden, "no");
     let refused = begin(&[BrokerAnswer::Refused { id: None, fault }]).err().map(|error| error.to_string());
     assert_eq!(refused.as_deref(), Some("the broker refuses: the broker does not allow it: no"));
@@ -146,7 +148,11 @@ impl Write for Shut {
 #[test]
 fn what_the_broker_said_before_it_closed_the_stream_is_the_reason() {
     let fault: BrokerFault = FaultKind::Ending.into();
-    let said = [welcome(), BrokerAnswer::ListEnd, BrokerAnswer::Refused { id: None, fault: fault.clone() }];
+    let said = [
+        welcome(),
+        BrokerAnswer::ListEnd { next: Vec::new() },
+        BrokerAnswer::Refused { id: None, fault: fault.clone() },
+    ];
     let mut client = BrokerClient::begin(answers(&said), Shut).unwrap();
     let error = client.say(&BrokerRequest::Alive).unwrap_err();
     assert!(error.is_transient() && matches!(error, BrokerError::Refused { id: None, .. }), "{error}");

@@ -4,36 +4,21 @@ use std::io::{Read, Write};
 
 use super::{FetchError, Visit};
 use crate::broker::client::{BrokerError, WantedPart};
-use crate::broker::message::{BrokerAnswer, BrokerRequest, Letter, LetterBox, MAX_MANIFEST, ObjectPart};
+use crate::broker::message::{Letter, LetterBox, MAX_MANIFEST, ObjectPart};
 
 /// Letters that a visit takes, 30 MB in memory; those beyond wait for the next one.
 const LETTERS_MAX: usize = 250_000;
-/// Letters that a broker may list: one that lists more never ends.
-const LISTED_MAX: usize = 1 << 24;
 
 impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
     /// The letters that are wanted, in the broker's order. What is wrong with them is reported without a look at their objects.
     pub(super) fn list(&mut self) -> Result<Vec<Letter>, FetchError> {
         let me = self.with.arrivals.node.public();
-        let client = self.client()?;
-        client.say(&BrokerRequest::List { which: LetterBox::Inbox })?;
-        let (mut all, mut listed) = (Vec::new(), 0);
-        loop {
-            match self.client()?.next_answer()? {
-                BrokerAnswer::Letters(letters) => {
-                    listed += letters.len();
-                    if listed > LISTED_MAX {
-                        return Err(BrokerError::Protocol("it lists more letters than there can be").into());
-                    }
-                    let room = LETTERS_MAX.saturating_sub(all.len());
-                    let wanted = |letter: &Letter| letter.receiver == me && (self.with.wanted)(letter);
-                    all.extend(letters.into_iter().filter(wanted).take(room));
-                }
-                BrokerAnswer::ListEnd => break,
-                BrokerAnswer::Refused { id, fault } => return Err(BrokerError::Refused { id, fault }.into()),
-                _ => return Err(BrokerError::Protocol("an answer is none to what was asked").into()),
+        let (with, mut all) = (self.with, Vec::new());
+        self.client()?.list(LetterBox::Inbox, |letter| {
+            if letter.receiver == me && all.len() < LETTERS_MAX && (with.wanted)(&letter) {
+                all.push(letter);
             }
-        }
+        })?;
         all.retain(|letter| match self.fault(letter) {
             Some(reason) => {
                 self.failed(letter, reason);

@@ -176,5 +176,6 @@ fn take<'l>(waiting: &mut Vec<&'l Letter>, is: impl Fn(&Letter) -> bool) -> Resu
 
 /// Whether a broker may take later what it does not take now.
 fn may_change(kind: FaultKind) -> bool {
-    kind.is_transient() || matches!(kind, FaultKind::SenderQuota | FaultKind::ReceiverQuota)
+    use FaultKind::{ReceiverLetters, ReceiverQuota, SenderQuota};
+    kind.is_transient() || matches!(kind, SenderQuota | ReceiverQuota | ReceiverLetters)
 }

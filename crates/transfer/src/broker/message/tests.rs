@@ -49,8 +49,8 @@ fn request() -> impl Strategy<Value = BrokerRequest> {
         vec(any::<u8>(), 0..300).prop_map(|bytes| BrokerRequest::Manifest { bytes }),
         any::<u64>().prop_map(|contents| BrokerRequest::Commit { contents }),
         id().prop_map(|id| BrokerRequest::Abandon { id }),
-        prop_oneof![Just(LetterBox::Inbox), Just(LetterBox::Sent)]
-            .prop_map(|which| BrokerRequest::List { which }),
+        (prop_oneof![Just(LetterBox::Inbox), Just(LetterBox::Sent)], vec(any::<u8>(), 0..MAX_TEXT))
+            .prop_map(|(which, after)| BrokerRequest::List { which, after }),
         (object(), kind(), part, any::<u64>()).prop_map(|(object, kind, part, at)| BrokerRequest::Read {
             object,
             kind,
@@ -63,7 +63,7 @@ fn request() -> impl Strategy<Value = BrokerRequest> {
 }
 
 fn answer() -> impl Strategy<Value = BrokerAnswer> {
-    let fault = (1..=13_u8, "[a-zé ]{0,200}")
+    let fault = (1..=16_u8, "[a-zé ]{0,200}")
         .prop_map(|(number, text)| BrokerFault::new(FaultKind::of_number(number).unwrap(), text));
     prop_oneof![
         (any::<i64>(), any::<Option<u64>>(), any::<(u64, u64)>())
@@ -75,7 +75,7 @@ fn answer() -> impl Strategy<Value = BrokerAnswer> {
         }),
         id().prop_map(|id| BrokerAnswer::Stored { id }),
         vec(letter(), 0..5).prop_map(BrokerAnswer::Letters),
-        Just(BrokerAnswer::ListEnd),
+        vec(any::<u8>(), 0..MAX_TEXT).prop_map(|next| BrokerAnswer::ListEnd { next }),
         vec(any::<u8>(), 0..300).prop_map(BrokerAnswer::Bytes),
         any::<u64>().prop_map(|size| BrokerAnswer::ReadEnd { size }),
         object().prop_map(|object| BrokerAnswer::Removed { object }),
@@ -139,6 +139,7 @@ fn the_largest_messages_fit_and_larger_ones_are_refused() {
     bytes.clear();
     frame(&BrokerAnswer::Letters(vec![letter; MAX_LETTERS]), &mut bytes);
     assert!(MessageReader::new(&bytes[..]).next_message::<BrokerAnswer>().unwrap().is_some());
+    assert_eq!(BrokerAnswer::parse(0x45, &[0; MAX_TEXT + 1]), Err(MessageFault::Bound));
     let long = BrokerRequest::parse(0x03, &vec![0; MAX_DATA + 1]);
     assert_eq!(long, Err(MessageFault::Bound));
     assert_eq!(length::<BrokerRequest>(&[0xff, 0xff, 0x7f]), Err(MessageFault::Bound));

@@ -34,11 +34,17 @@ pub enum FaultKind {
     TooMany,
     /// The broker ends.
     Ending,
+    /// The sender has as many letters there as it may.
+    SenderLetters,
+    /// A receiver's inbox has as many letters as it may.
+    ReceiverLetters,
+    /// The sender has as many letters in a receiver's inbox as one sender may.
+    SenderShare,
 }
 
 numbered!(
     FaultKind: Forbidden, Receiver, SenderQuota, ReceiverQuota, TooLarge, Expired, NotFound, Exists, Mismatch, Store, Full, TooMany,
-    Ending
+    Ending, SenderLetters, ReceiverLetters, SenderShare
 );
 
 impl FaultKind {
@@ -65,6 +71,9 @@ impl fmt::Display for FaultKind {
             FaultKind::Full => "the broker has no room left",
             FaultKind::TooMany => "too much is open at the broker at once",
             FaultKind::Ending => "the broker is ending",
+            FaultKind::SenderLetters => "this node has as many letters at the broker as it may",
+            FaultKind::ReceiverLetters => "the receiver's inbox at the broker is full",
+            FaultKind::SenderShare => "this node's share of the receiver's inbox at the broker is used up",
         })
     }
 }

@@ -137,7 +137,7 @@ impl Serving {
                 BrokerRequest::Manifest { bytes } => upload.as_mut().unwrap().2.manifest.extend(bytes),
                 BrokerRequest::Data { bytes, .. } => upload.as_mut().unwrap().2.contents.extend(bytes),
                 BrokerRequest::Commit { .. } => self.commit(upload.take().unwrap())?,
-                BrokerRequest::List { which: LetterBox::Inbox } => self.list()?,
+                BrokerRequest::List { which: LetterBox::Inbox, after } => self.list(&after)?,
                 BrokerRequest::Read { object, kind, part, at } => self.read(object, kind, part, at)?,
                 BrokerRequest::Remove { object, kind } => removed.push(self.remove(object, kind)),
                 BrokerRequest::Abandon { .. } | BrokerRequest::Alive | BrokerRequest::List { .. } => {}
@@ -168,7 +168,8 @@ impl Serving {
         }
     }
 
-    fn list(&self) -> Result<(), HungUp> {
+    /// A page of letters; a place in the list is a number.
+    fn list(&self, after: &[u8]) -> Result<(), HungUp> {
         let letters: Vec<Letter> = self.broker.change(|state| {
             let letter = |((kind, object), it): (&(LetterKind, ObjectName), &FakeObject)| Letter {
                 object: *object,
@@ -182,8 +183,11 @@ impl Serving {
             let mine = state.objects.iter().filter(|(_, it)| it.receivers.contains(&self.client));
             mine.map(letter).collect()
         });
-        letters.chunks(3).try_for_each(|some| self.say(&BrokerAnswer::Letters(some.to_vec())))?;
-        self.say(&BrokerAnswer::ListEnd)
+        let from = after.first().copied().map_or(0, usize::from);
+        let page = letters.iter().skip(from).take(3).cloned().collect();
+        self.say(&BrokerAnswer::Letters(page))?;
+        let next = (from + 3 < letters.len()).then(|| u8::try_from(from + 3).unwrap());
+        self.say(&BrokerAnswer::ListEnd { next: next.into_iter().collect() })
     }
 
     fn read(&self, object: ObjectName, kind: LetterKind, part: ObjectPart, at: u64) -> Result<(), HungUp> {
@@ -208,7 +212,7 @@ impl Serving {
         let Some(mut bytes) = bytes else { return self.say(&refused) };
         match lie {
             Some(Lie::Nothing) => return self.say(&refused),
-            Some(Lie::Nonsense) => return self.say(&BrokerAnswer::ListEnd),
+            Some(Lie::Nonsense) => return self.say(&BrokerAnswer::ListEnd { next: Vec::new() }),
             Some(Lie::Short(of, by)) if of == part => bytes.truncate(bytes.len() - by),
             Some(Lie::Long(of, by)) if of == part => bytes.extend(vec![0; by]),
             Some(Lie::Changed(of, place)) if of == part => {
