@@ -187,6 +187,20 @@ fn exposure(drop_ins: &[&str]) -> Option<f64> {
 }
 
 #[test]
+fn every_unit_limits_its_memory_and_its_processes() {
+    let files = fs::read_dir(root().join("packaging")).unwrap().map(|entry| entry.unwrap().path());
+    let units: Vec<_> = files.filter(|path| path.extension().is_some_and(|it| it == "service")).collect();
+    assert!(units.len() >= 3, "{units:?}");
+    for unit in units {
+        let text = fs::read_to_string(&unit).unwrap();
+        for limit in ["MemoryMax=", "TasksMax="] {
+            let value = text.lines().find_map(|line| line.strip_prefix(limit));
+            assert!(value.is_some_and(|value| value != "infinity"), "{}: {limit}", unit.display());
+        }
+    }
+}
+
+#[test]
 fn the_unit_and_its_drop_ins_are_as_closed_as_their_page_says() {
     let page = fs::read_to_string(root().join("packaging/README.md")).unwrap();
     let rows = page.lines().filter_map(|line| {
