@@ -35,7 +35,7 @@ const SUCCESS: u8 = 99;
 const FAILURE: u8 = 100;
 
 /// Channels at once: as many as streams that a peer may have open on one connection.
-const CHANNELS_MAX: usize = 64;
+pub(crate) const CHANNELS_MAX: usize = 64;
 /// `SSH_EXTENDED_DATA_STDERR` (RFC 4254 section 5.2).
 const STDERR: u32 = 1;
 /// Bytes that wait to be written to `ssh` before channels have no more room: a few packets, so that none waits long behind others.

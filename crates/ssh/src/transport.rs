@@ -6,13 +6,38 @@
 //! | `negotiation` | which algorithms |
 //! | `exchange` | the key exchange, and keys from it |
 //! | `randomness` | random bytes from a seed |
+//!
+//! The first exchange of keys is in the clear, and nothing but the exchange is taken before its keys are in use. In a later one nothing
+//! comes that RFC 4253 section 7.1 forbids. A message has its number (RFC 4250 section 4.1.2) and is taken, ignored, answered as
+//! unknown, or ends the connection; `lax` is ignored, unless the client has asked for a strict exchange (draft-miller-sshm-strict-kex),
+//! which it ends. The first three columns are of the first exchange, the last two of a later one.
+//!
+//! | message | offered | agreed | answered | keyed | asked | admitted | agreed again | answered again |
+//! |---|---|---|---|---|---|---|---|---|
+//! | 0 | ends | ends | ends | unknown | unknown | unknown | ends | ends |
+//! | 1 | ends | ends | ends | ends | ends | ends | ends | ends |
+//! | 2-4 | lax | lax | lax | ignored | ignored | ignored | ignored | ignored |
+//! | 5 | ends | ends | ends | taken | ends | ends | ends | ends |
+//! | 6 | ends | ends | ends | unknown | unknown | unknown | ends | ends |
+//! | 7-19 | ends | ends | ends | unknown | unknown | unknown | unknown | unknown |
+//! | 20 | taken | ends | ends | taken | taken | taken | ends | ends |
+//! | 21 | ends | ends | taken | ends | ends | ends | ends | taken |
+//! | 22-29 | ends | ends | ends | unknown | unknown | unknown | unknown | unknown |
+//! | 30 | ends | taken | ends | ends | ends | ends | taken | ends |
+//! | 31-49 | ends | ends | ends | unknown | unknown | unknown | unknown | unknown |
+//! | 50 | ends | ends | ends | ends | taken | ignored | ends | ends |
+//! | 51-79 | ends | ends | ends | unknown | unknown | unknown | ends | ends |
+//! | 80-127 | ends | ends | ends | ends | ends | taken | ends | ends |
+//! | 128-255 | ends | ends | ends | unknown | unknown | unknown | ends | ends |
 
 mod exchange;
 mod negotiation;
 mod packet;
 mod randomness;
+#[cfg(test)]
+mod tests;
 
-use crate::connection::Outgoing;
+use crate::connection::{CHANNELS_MAX, Outgoing};
 use crate::error::SshError;
 use crate::fields::{Fields, PutFields};
 use crate::host_key::HostKey;
@@ -39,9 +64,14 @@ const USERAUTH_FAILURE: u8 = 51;
 const USERAUTH_SUCCESS: u8 = 52;
 /// `SSH_DISCONNECT_PROTOCOL_ERROR` (RFC 4253 section 11.1).
 const PROTOCOL_ERROR: u32 = 2;
-/// Messages of connections (RFC 4250 section 4.1.1), the first and the last.
+/// Messages of a method of key exchange (RFC 4250 section 4.1.1), the first and the last.
+const METHOD_FIRST: u8 = 30;
+const METHOD_LAST: u8 = 49;
+/// Messages of connections, the first and the last.
 const CONNECTION_FIRST: u8 = 80;
 const CONNECTION_LAST: u8 = 127;
+/// Messages that wait for the end of an exchange at most: eight of each channel (answers, windows, ends), and as many channels again.
+const HELD_MAX: usize = 16 * CHANNELS_MAX;
 
 /// Where a key exchange is.
 enum Exchange {
@@ -55,7 +85,39 @@ enum Exchange {
     Answered(Box<PacketKey>),
 }
 
+/// A message of another time.
+const UNTIMELY: SshError = SshError::Protocol("it comes before its time, or after");
+/// The first message that a client may send within an exchange that is no part of one, nor known (RFC 4253 section 7.1).
+const FREE_FIRST: u8 = 7;
+
+/// Whether a message is of a method of key exchange, as the one that a client guesses is.
+const fn is_of_method(kind: u8) -> bool {
+    METHOD_FIRST <= kind && kind <= METHOD_LAST
+}
+
+/// How far the client has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It speaks in the clear.
+    Clear,
+    /// Keys are in use.
+    Keyed,
+    /// It has asked for authentication.
+    Asked,
+    /// It is let in.
+    Admitted,
+}
+
+/// What becomes of a message.
+enum Verdict {
+    Taken,
+    Ignored,
+    Unknown,
+    Untimely,
+}
+
 /// A message for what is above.
+#[cfg_attr(test, derive(Debug, PartialEq, Eq))]
 pub(crate) enum Message {
     /// The client is let in, for this account.
     User(Vec<u8>),
@@ -75,7 +137,7 @@ pub(crate) struct Transport {
     /// The hash of the first exchange.
     session: Option<Vec<u8>>,
     strict: bool,
-    admitted: bool,
+    stage: Stage,
     /// The number of the next packet from the client.
     sequence: u32,
     /// Packets ready to be written.
@@ -99,7 +161,7 @@ impl Transport {
             exchange: Exchange::Offered(offered),
             session: None,
             strict: false,
-            admitted: false,
+            stage: Stage::Clear,
             sequence: 0,
             out,
             held: Vec::new(),
@@ -136,7 +198,9 @@ impl Transport {
         }
         while let Some(payload) = self.opener.next()? {
             let sequence = self.sequence;
-            self.sequence = self.sequence.wrapping_add(1);
+            // In the first exchange it may not come round (draft-miller-sshm-strict-kex).
+            let next = sequence.checked_add(1).or((self.stage != Stage::Clear).then_some(0));
+            self.sequence = next.ok_or(UNTIMELY)?;
             if let Some(message) = self.packet(payload, sequence)? {
                 return Ok(Some(message));
             }
@@ -146,30 +210,66 @@ impl Transport {
 
     fn packet(&mut self, payload: Vec<u8>, sequence: u32) -> Result<Option<Message>, SshError> {
         let kind = *payload.first().ok_or(SshError::Protocol("it is empty"))?;
-        if let Exchange::Agreed { guess: guess @ true, .. } = &mut self.exchange {
-            *guess = false;
-            return Ok(None);
+        let verdict = self.verdict(kind);
+        if let Exchange::Agreed { guess, .. } = &mut self.exchange {
+            *guess &= !is_of_method(kind);
         }
+        match verdict {
+            Verdict::Taken => self.take(kind, payload),
+            Verdict::Ignored => Ok(None),
+            Verdict::Unknown => self.unknown(sequence).map(|()| None),
+            Verdict::Untimely => Err(UNTIMELY),
+        }
+    }
+
+    /// The table of this module.
+    fn verdict(&self, kind: u8) -> Verdict {
+        let clear = self.stage == Stage::Clear;
+        match (&self.exchange, kind) {
+            (_, DISCONNECT) => Verdict::Taken,
+            (_, IGNORE | UNIMPLEMENTED | DEBUG) if !(clear && self.strict) => Verdict::Ignored,
+            (Exchange::Agreed { guess: true, .. }, _) if is_of_method(kind) => Verdict::Ignored,
+            (Exchange::Offered(_) | Exchange::Idle, KEXINIT)
+            | (Exchange::Agreed { .. }, ECDH_INIT)
+            | (Exchange::Answered(_), NEWKEYS) => Verdict::Taken,
+            (Exchange::Idle, _) => self.verdict_without_exchange(kind),
+            (_, KEXINIT | NEWKEYS | ECDH_INIT) => Verdict::Untimely,
+            (_, FREE_FIRST..=METHOD_LAST) if !clear => Verdict::Unknown,
+            _ => Verdict::Untimely,
+        }
+    }
+
+    const fn verdict_without_exchange(&self, kind: u8) -> Verdict {
+        match (self.stage, kind) {
+            (Stage::Keyed, SERVICE_REQUEST)
+            | (Stage::Asked, USERAUTH_REQUEST)
+            | (Stage::Admitted, CONNECTION_FIRST..=CONNECTION_LAST) => Verdict::Taken,
+            // RFC 4252 section 5.1.
+            (Stage::Admitted, USERAUTH_REQUEST) => Verdict::Ignored,
+            (_, SERVICE_REQUEST | USERAUTH_REQUEST | CONNECTION_FIRST..=CONNECTION_LAST)
+            | (_, NEWKEYS | ECDH_INIT) => Verdict::Untimely,
+            _ => Verdict::Unknown,
+        }
+    }
+
+    fn take(&mut self, kind: u8, payload: Vec<u8>) -> Result<Option<Message>, SshError> {
         match kind {
             DISCONNECT => return Err(disconnected(&payload)),
-            // In the first exchange of careful ends nothing else may come.
-            IGNORE | UNIMPLEMENTED | DEBUG if self.session.is_some() || !self.strict => {}
             KEXINIT => self.begin(payload)?,
             ECDH_INIT => self.answer(&payload)?,
             NEWKEYS => self.take_new_keys()?,
-            SERVICE_REQUEST if self.session.is_some() => self.service(&payload)?,
-            USERAUTH_REQUEST if self.session.is_some() => return self.authenticate(&payload),
-            CONNECTION_FIRST..=CONNECTION_LAST if self.admitted => {
-                return Ok(Some(Message::Connection(payload)));
-            }
-            _ if self.session.is_some() => {
-                let mut answer = vec![UNIMPLEMENTED];
-                answer.put_number(sequence);
-                self.send(answer)?;
-            }
-            _ => return Err(SshError::Protocol("it comes before its time")),
+            SERVICE_REQUEST => self.service(&payload)?,
+            USERAUTH_REQUEST => return self.authenticate(&payload),
+            _ => return Ok(Some(Message::Connection(payload))),
         }
         Ok(None)
+    }
+
+    /// Says that a message is not known, also within an exchange, where this may be said.
+    fn unknown(&mut self, sequence: u32) -> Result<(), SshError> {
+        let mut answer = vec![UNIMPLEMENTED];
+        answer.put_number(sequence);
+        self.sealer.seal(&answer, &mut self.out)
     }
 
     /// The client's offer.
@@ -181,7 +281,7 @@ impl Transport {
                 self.sealer.seal(&offered, &mut self.out)?;
                 offered
             }
-            _ => return Err(SshError::Protocol("a key exchange begins within another")),
+            _ => return Err(UNTIMELY),
         };
         let agreed = agree(&client_offer)?;
         // Only the first exchange decides.
@@ -199,7 +299,7 @@ impl Transport {
     /// The client's public key.
     fn answer(&mut self, payload: &[u8]) -> Result<(), SshError> {
         let Exchange::Agreed { server_offer, client_offer, agreed, .. } = &self.exchange else {
-            return Err(SshError::Protocol("a public key comes before its time"));
+            return Err(UNTIMELY);
         };
         let mut fields = Fields::new(payload);
         fields.byte()?;
@@ -222,9 +322,12 @@ impl Transport {
     /// The client has its new keys.
     fn take_new_keys(&mut self) -> Result<(), SshError> {
         let Exchange::Answered(key) = std::mem::replace(&mut self.exchange, Exchange::Idle) else {
-            return Err(SshError::Protocol("new keys come before their time"));
+            return Err(UNTIMELY);
         };
         self.opener.set_key(*key);
+        if self.stage == Stage::Clear {
+            self.stage = Stage::Keyed;
+        }
         if self.strict {
             self.sequence = 0;
         }
@@ -240,6 +343,7 @@ impl Transport {
         if service != b"ssh-userauth" {
             return Err(SshError::Protocol("it asks for an unknown service"));
         }
+        self.stage = Stage::Asked;
         let mut answer = vec![SERVICE_ACCEPT];
         answer.put_string(service);
         self.send(answer)
@@ -249,10 +353,6 @@ impl Transport {
     fn authenticate(&mut self, payload: &[u8]) -> Result<Option<Message>, SshError> {
         let mut fields = Fields::new(&payload[1..]);
         let (user, service, method) = (fields.string()?, fields.string()?, fields.string()?);
-        if self.admitted {
-            // RFC 4252 section 5.1: silently ignored.
-            return Ok(None);
-        }
         if service != b"ssh-connection" || method != b"none" {
             let mut answer = vec![USERAUTH_FAILURE];
             answer.put_string(b"none");
@@ -260,7 +360,7 @@ impl Transport {
             self.send(answer)?;
             return Ok(None);
         }
-        self.admitted = true;
+        self.stage = Stage::Admitted;
         self.send(vec![USERAUTH_SUCCESS])?;
         Ok(Some(Message::User(user.to_vec())))
     }
@@ -270,11 +370,13 @@ impl Outgoing for Transport {
     fn send(&mut self, message: Vec<u8>) -> Result<(), SshError> {
         // RFC 4253 section 7.1: none of these between the offer and the new keys.
         if self.is_open() {
-            self.sealer.seal(&message, &mut self.out)
-        } else {
-            self.held.push(message);
-            Ok(())
+            return self.sealer.seal(&message, &mut self.out);
         }
+        if self.held.len() >= HELD_MAX {
+            return Err(SshError::Protocol("new keys are begun, and withheld"));
+        }
+        self.held.push(message);
+        Ok(())
     }
 
     fn is_open(&self) -> bool {

@@ -68,6 +68,10 @@ fn block(program: &str, flags: &SshFlags, user: Option<&str>, name: &str) -> Str
         "StrictHostKeyChecking yes",
         "HostKeyAlgorithms ssh-ed25519",
         "UpdateHostKeys no",
+        // Nor does the DNS tell it.
+        "VerifyHostKeyDNS no",
+        // Programs at the peer would see and type into the user's display; strait refuses it, too.
+        "ForwardX11 no",
         // Bytes are compressed before they are encrypted for the way; before that they would only be hidden.
         "Compression no",
         // A name of a peer is not one of the DNS.
@@ -100,6 +104,9 @@ mod tests {
         assert!(text.starts_with("Host site-b\n    User alice\n"), "{text}");
         assert!(text.contains(&format!("    ProxyCommand {command} %h\n")), "{text}");
         assert!(text.contains(&format!("    KnownHostsCommand {command} --known-hosts %H\n")), "{text}");
+        for line in ["StrictHostKeyChecking yes", "VerifyHostKeyDNS no", "ForwardX11 no"] {
+            assert!(text.contains(&format!("    {line}\n")), "{text}");
+        }
         assert!(!block("/usr/bin/strait", &flags(None, None, false), None, "b").contains("User "));
         let text = block("s", &flags(None, Some("host@b.example"), true), None, "b");
         let command = r#"    ProxyCommand "s" ssh "--kerberos=host@b.example" --delegate %h"#;

@@ -32,7 +32,7 @@ pub(crate) struct Exchanged {
     /// The first of a connection is its name.
     pub(crate) hash: Vec<u8>,
     /// K, as the hash takes it.
-    secret: Zeroizing<Vec<u8>>,
+    pub(super) secret: Zeroizing<Vec<u8>>,
 }
 
 /// Answers the client's public key with a key made of `random`.
@@ -53,22 +53,28 @@ pub(crate) fn exchange(
         Ok(secret)
     })?;
     let host_public = host.public();
-    let mut hashed = Vec::new();
-    let Said { client_version, server_version, client_offer, server_offer } = said;
-    for part in [client_version, server_version, client_offer, server_offer] {
-        hashed.put_string(part);
-    }
-    for part in [&host_public[..], client_public, public.as_ref()] {
-        hashed.put_string(part);
-    }
-    hashed.extend_from_slice(&secret);
-    let hash = digest(&SHA256, &hashed).as_ref().to_vec();
-    hashed.zeroize();
+    let hash = hash(said, [&host_public, client_public, public.as_ref()], &secret);
     let mut reply = vec![ECDH_REPLY];
     for part in [&host_public[..], public.as_ref(), &host.sign(&hash)] {
         reply.put_string(part);
     }
     Ok(Exchanged { reply, hash, secret })
+}
+
+/// The hash of all that was said, with the keys of the host, the client and the server.
+pub(super) fn hash(said: &Said<'_>, keys: [&[u8]; 3], secret: &[u8]) -> Vec<u8> {
+    let mut hashed = Vec::new();
+    let Said { client_version, server_version, client_offer, server_offer } = said;
+    for part in [client_version, server_version, client_offer, server_offer] {
+        hashed.put_string(part);
+    }
+    for part in keys {
+        hashed.put_string(part);
+    }
+    hashed.extend_from_slice(secret);
+    let hash = digest(&SHA256, &hashed).as_ref().to_vec();
+    hashed.zeroize();
+    hash
 }
 
 impl Exchanged {
