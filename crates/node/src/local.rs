@@ -110,6 +110,9 @@ pub struct Changes {
     /// Whether other peers may log in, or as others.
     #[serde(default)]
     pub logins: bool,
+    /// Whether a broker's rights, quotas or limits are others.
+    #[serde(default)]
+    pub broker: bool,
     /// Settings of `[node]` that have another value.
     #[serde(default)]
     pub node: Vec<String>,
@@ -131,6 +134,7 @@ impl fmt::Display for Changes {
             self.link.then(|| "link changed".to_owned()),
             self.folders.then(|| "folders changed".to_owned()),
             self.logins.then(|| "logins changed".to_owned()),
+            self.broker.then(|| "broker changed".to_owned()),
             names("changed in [node]:", &self.node),
             names("restart needed for", &self.need_restart),
         ];

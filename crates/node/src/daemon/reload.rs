@@ -7,7 +7,7 @@ use std::sync::Arc;
 use strait_ipsec::outbound;
 use strait_wire::Spi;
 
-use crate::config::{Config, ConfigError, NodeSection, PeerSection};
+use crate::config::{BrokerSection, Config, ConfigError, NodeSection, PeerSection};
 use crate::counter_file::{CounterFile, CounterFileError};
 use crate::direct::DirectError;
 use crate::local::Changes;
@@ -214,6 +214,7 @@ fn changes(old: &Config, new: &Config) -> Changes {
         link: old.link != new.link,
         folders: old.folders != new.folders,
         logins: (&old.logins, &old.kerberos) != (&new.logins, &new.kerberos),
+        broker: old.broker != new.broker,
         node: names(&different),
         ..Changes::default()
     }
@@ -253,6 +254,8 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         // The processes that serve files and logins are made by a start.
         ("[[folder]]", old.folders.is_empty() && !new.folders.is_empty()),
         ("[[login]]", old.logins.is_empty() && !new.logins.is_empty()),
+        ("[broker]", old.broker.is_some() != new.broker.is_some()),
+        ("store, spool or audit of [broker]", changes_files(old, new)),
     ];
     // The link, the interface's addresses, the table of its routes, the mark and what may leave outside follow the file;
     // the rest stays.
@@ -267,6 +270,15 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     };
     new.session = old.session;
     new.directory.clone_from(&old.directory);
+    new.broker = match (&old.broker, new.broker.take()) {
+        (Some(old), Some(new)) => Some(BrokerSection {
+            store: old.store.clone(),
+            spool: old.spool.clone(),
+            audit: old.audit.clone(),
+            ..new
+        }),
+        (old, _) => old.clone(),
+    };
     if old.folders.is_empty() {
         new.folders.clear();
     }
@@ -276,10 +288,60 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     names(&different)
 }
 
+/// Whether a broker keeps what it has elsewhere.
+fn changes_files(old: &Config, new: &Config) -> bool {
+    let (Some(old), Some(new)) = (&old.broker, &new.broker) else { return false };
+    (&old.store, &old.spool, &old.audit) != (&new.store, &new.spool, &new.audit)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::template;
     use std::path::Path;
+
+    /// The template with all that it suggests behind `mark`, but for what other suggestions exclude.
+    fn suggested(mark: &str, others: &[&str]) -> String {
+        let template = template(Path::new("k"));
+        let suggestion = |line: &str| {
+            let line = line.strip_prefix(mark)?;
+            let word = line.split(' ').next()?;
+            let is_one = line.starts_with('[') || (line.contains(" = ") && !word.contains('.'));
+            (is_one && !others.contains(&word)).then(|| line.to_owned())
+        };
+        let lines = template.lines().map(|line| suggestion(line).unwrap_or_else(|| line.to_owned()));
+        lines.collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn whatever_is_taken_out_of_the_fullest_file_is_said() {
+        let site = suggested("# ", &["quiet"]);
+        let peer = |name: &str, letter: &str| {
+            format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}A=\"\n", letter.repeat(42))
+        };
+        let broker = suggested("## ", &["endpoint"]);
+        let broker = &broker[broker.find("[broker]").unwrap()..broker.find("[directory]").unwrap()];
+        let peers = peer("site-b", "B") + &peer("site-c", "C");
+        let broker = format!("[node]\nprivate_key_file = \"k\"\n{peers}{broker}");
+        let (mut said, mut unsaid) = (0, Vec::new());
+        for text in [site, broker] {
+            let parse = |text: &str| Config::parse(text, Path::new("x.toml"));
+            let old = parse(&text).unwrap();
+            for line in text.lines() {
+                // Lines after it stay where they are.
+                let Ok(mut new) = parse(&text.replacen(line, "", 1)) else { continue };
+                let (differs, peers_differ) = (new != old, new.peers != old.peers);
+                let need_restart = keep_fixed(&old, &mut new);
+                let changes = Changes { need_restart, ..changes(&old, &new) };
+                match differs && !peers_differ && changes == Changes::default() {
+                    true => unsaid.push(line),
+                    false => said += usize::from(differs),
+                }
+            }
+        }
+        assert!(unsaid.is_empty(), "no changes without {unsaid:#?}");
+        assert!(said > 40, "only {said} lines could be taken out");
+    }
 
     fn config(node: &str, rest: &str) -> Config {
         let text = format!("[node]\nprivate_key_file = \"k\"\naddress = \"10.0.0.1\"\n{node}{rest}");
