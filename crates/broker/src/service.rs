@@ -142,7 +142,7 @@ fn run(
                 ServiceEvent::Stream(head, stream) => {
                     let Ok(key) = head.key.parse() else { continue };
                     if [head.service, head.version] != BROKER {
-                        tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
+                        tracing::debug!("{}", head.refused("broker", "there is no such service"));
                         continue;
                     }
                     stream.set_nonblocking(true)?;

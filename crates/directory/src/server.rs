@@ -54,7 +54,10 @@ pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Res
         let counters = &keeper.counters;
         let Some(number) = lock(&budgets).connect(source, Instant::now()) else {
             add(&counters.refused_connections, 1);
-            tracing::debug!(%from, "refused: its network has as many connections as it may");
+            let (ip, port) = (from.ip().to_canonical(), from.port());
+            tracing::debug!(
+                "refused directory from {ip} port {port}: its network has as many connections as it may"
+            );
             continue;
         };
         add(&counters.accepted, 1);

@@ -26,6 +26,7 @@ mod queueing;
 mod reader;
 mod sections;
 mod sessionless;
+mod target;
 mod template;
 mod value;
 
@@ -65,6 +66,7 @@ pub use price::{BadPrice, Price};
 pub use problem::Problem;
 pub(crate) use sections::{DEFAULT_MTU, ENGINES_MAX};
 pub use sessionless::SessionlessSection;
+pub use target::ForwardTarget;
 pub use template::template;
 pub use value::{BadDuration, BadSize, duration, size};
 

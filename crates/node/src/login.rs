@@ -30,7 +30,7 @@ pub use folder::{SessionChannel, SessionListener};
 pub use kerberos::{KerberosDemand, refused_before_kerberos};
 pub use launch::{Launch, Launcher};
 pub use pam::PamError;
-pub use permit::{LoginPermit, LoginWho};
+pub use permit::{LoginPermit, LoginWho, RefusalLog};
 pub use pty::{Pty, PtySize, do_not_wait};
 pub use signals::{signal_group, signal_name};
 pub use terminal::{

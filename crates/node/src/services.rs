@@ -7,7 +7,7 @@ mod limit;
 mod workers;
 
 use std::io::{self, Read, Write};
-use std::net::Shutdown;
+use std::net::{Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
@@ -48,6 +48,8 @@ pub struct StreamHead {
     pub peer: String,
     /// Its public key, 44 characters of base64.
     pub key: String,
+    /// Where its last packet came from.
+    pub from: SocketAddr,
     /// The first byte of the stream: 1 files, 2 login, 3 broker, 4 login behind Kerberos.
     pub service: u8,
     /// The second: the version of the service.
@@ -59,6 +61,22 @@ pub struct StreamHead {
     /// The connection that carries it, for a service that begins with Kerberos.
     #[serde(default)]
     pub binding: Option<Binding>,
+}
+
+impl StreamHead {
+    /// The line of the log that says what is refused, and why, as programs read it that keep hosts out (docs/guide/login.md). Nothing
+    /// that comes from the peer stands before the address, nor begins a line.
+    #[must_use]
+    pub fn refused(&self, what: &str, why: &str) -> String {
+        let (ip, port) = (self.from.ip().to_canonical(), self.from.port());
+        printable(&format!("refused {what} from {ip} port {port}: {} ({}): {why}", self.peer, self.key))
+    }
+}
+
+/// What can be printed of a text.
+#[must_use]
+pub fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }
 
 /// What the serving process hears of.
@@ -143,8 +161,9 @@ mod tests {
         let (mut ours, theirs) = UnixStream::pair().unwrap();
         let (peer, key, name) = ("home".to_owned(), "key".to_owned(), b"inbox".to_vec());
         let binding = Some(Binding::new([7; 32]));
+        let from = "[::ffff:192.0.2.7]:51820".parse().unwrap();
         let head =
-            StreamHead { peer, key, service: 4, version: 1, name, rate_bits: Some(1_500_000), binding };
+            StreamHead { peer, key, from, service: 4, version: 1, name, rate_bits: Some(1_500_000), binding };
         assert!(matches!(server.next(Some(Duration::from_millis(1))).unwrap(), ServiceEvent::Silence));
         giver.tell_changed().unwrap();
         assert!(matches!(server.next(None).unwrap(), ServiceEvent::ConfigChanged));
@@ -159,5 +178,7 @@ mod tests {
         assert_eq!(text, "abc");
         drop(giver);
         assert_eq!(server.next(None).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+        let line = told.refused("login", "two\nlines");
+        assert_eq!(line, "refused login from 192.0.2.7 port 51820: home (key): two\u{fffd}lines");
     }
 }

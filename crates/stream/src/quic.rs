@@ -140,6 +140,13 @@ impl Streams {
         self.peers.get(&self.peer_of(key)?)?.counters.stream.rate()
     }
 
+    /// Where the peer of a stream is: the address that its connection's last packet came from.
+    #[must_use]
+    pub fn remote(&self, key: StreamKey) -> Option<SocketAddr> {
+        let (handle, _) = self.pool.place(key).ok()?;
+        Some(self.pool.live.get(&handle)?.remote())
+    }
+
     /// Bytes that both ends of the connection below a stream have for `label`, and no one else (RFC 8446 section 7.5), without a context.
     ///
     /// # Errors

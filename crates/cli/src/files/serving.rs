@@ -139,7 +139,7 @@ impl FileService {
     /// Has a stream served, or closes it.
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
         if !self.peers.opened(head) || [head.service, head.version] != FILES {
-            tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
+            tracing::debug!("{}", head.refused("files", "no peer any more, or no such service"));
             return;
         }
         let calibration =
@@ -176,7 +176,7 @@ impl FileService {
         }
         let serving = Serving { head, shared, meant, calibration };
         if let Err(error) = self.workers.start(channel, &head.peer, user, || serving.run(&stream)) {
-            tracing::warn!("{}: a stream for files is refused: {error}", head.peer);
+            tracing::warn!("{}", head.refused("files", &error.to_string()));
             let busy = error.kind() == io::ErrorKind::ResourceBusy;
             self.turn_away(stream, if busy { FaultReason::TooMany } else { FaultReason::System });
         }

@@ -27,7 +27,8 @@ use strait_node::clock::Clock;
 use strait_node::config::{Config, KerberosSection, LoginSection};
 use strait_node::daemon::ServiceMain;
 use strait_node::login::{
-    Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, refused_before_kerberos,
+    Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, RefusalLog,
+    refused_before_kerberos,
 };
 use strait_node::privileges;
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
@@ -119,27 +120,26 @@ impl LoginService {
     fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
         let known = self.peers.opened(head);
         if !known || ![SERVICE, KERBEROS_SERVICE].contains(&head.service) || head.version != VERSION {
-            tracing::debug!("{}: a stream to service {} is refused", head.peer, head.service);
-            return;
+            return self.say(head, "it is not a peer any more, or asks for what this version does not know");
         }
         let (section, who) = match self.permitted(head) {
             Ok((section, who)) => (section.clone(), who),
             Err(why) => {
-                self.say(&head.peer, || format!("{} may not log in: {}", head.peer, why.text));
+                self.say(head, &why.text);
                 return self.turn_away(stream, head, &why);
             }
         };
         // What other processes find out, they log, which know nothing of each other.
-        let logs = self.has_line(&head.peer);
+        let logs = RefusalLog { head: head.clone(), loud: self.has_line(&head.peer) };
         let permit = LoginPermit {
             peer: head.peer.clone(),
             key: head.key.clone(),
             who,
             sessions: section.sessions,
             patience: seconds_of(PAM_VARIABLE, PAM),
-            logs,
+            logs: logs.clone(),
         };
-        let keeper = Keeper { head: head.clone(), section };
+        let keeper = Keeper { logs, section };
         let theirs = match stream.try_clone() {
             Ok(theirs) => theirs,
             Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
@@ -149,25 +149,27 @@ impl LoginService {
         let body = move |port: KeeperPort, stream| keeper.run(&port, stream);
         let started = self.workers.start(channel, &closes, permit, theirs, body);
         if let Err(error) = started {
-            self.say(&head.peer, || format!("{}: a login is refused: {error}", head.peer));
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
                 _ => (RefusedReason::System, "no process could be started"),
             };
+            self.say(head, &format!("{text}: {error}"));
             self.turn_away(stream, head, &Refusal { reason, text: text.to_owned() });
         }
     }
 
-    /// Logs a line on a peer, which can be refused as fast as it can send; those that it has no budget for are counted.
-    fn say(&mut self, peer: &str, line: impl FnOnce() -> String) {
-        let has = self.has_line(peer);
-        let skipped = self.lines.get_mut(peer).map(|(_, skipped)| skipped);
-        match (has, skipped) {
+    /// Logs that a peer is refused, which it can be as fast as it can send; lines that it has no budget for are counted.
+    fn say(&mut self, head: &StreamHead, why: &str) {
+        let loud = self.has_line(&head.peer);
+        let skipped = self.lines.get_mut(&head.peer).map(|(_, skipped)| skipped);
+        let logs = RefusalLog { head: head.clone(), loud: true };
+        match (loud, skipped) {
             (false, Some(skipped)) => *skipped += 1,
             (true, Some(skipped @ 1..)) => {
-                tracing::warn!("{} ({} such lines left out)", line(), std::mem::take(skipped));
+                let left_out = format!("{why} ({} such lines left out)", std::mem::take(skipped));
+                logs.say("login", &left_out);
             }
-            _ => tracing::warn!("{}", line()),
+            _ => logs.say("login", why),
         }
     }
 

@@ -220,8 +220,9 @@ impl Bridge {
             moved |= forward.pump(&mut self.server)?;
             if let (true, None, Far::Agent(session)) = (forward.is_over(), forward.channel(), forward.far()) {
                 self.agent_after = now + AGENT_AGAIN;
-                if let Some(session) = self.sessions.get_mut(&session).filter(|_| forward.is_refused()) {
+                if let (Some(session), Some(why)) = (self.sessions.get_mut(&session), forward.refusal()) {
                     session.without_agent();
+                    eprintln!("strait: programs at the peer cannot ask the agent: {why}\r");
                 }
             }
         }

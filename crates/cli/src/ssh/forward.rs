@@ -56,7 +56,8 @@ pub(super) struct Forward {
     output_ended: bool,
     /// The stream is lost; what arrived before is still told.
     broken: bool,
-    refused: bool,
+    /// What the peer said that does not do it.
+    refusal: Option<String>,
 }
 
 impl Forward {
@@ -81,7 +82,7 @@ impl Forward {
             input_ended: false,
             output_ended: false,
             broken: false,
-            refused: false,
+            refusal: None,
         }
     }
 
@@ -108,9 +109,9 @@ impl Forward {
         self.stage == Stage::Over
     }
 
-    /// Whether the peer does not do that.
-    pub(super) fn is_refused(&self) -> bool {
-        self.refused
+    /// Why the peer does not do that, if it does not.
+    pub(super) fn refusal(&self) -> Option<&str> {
+        self.refusal.as_deref()
     }
 
     /// Whether the stream is to be read: not while much waits for `ssh`.
@@ -254,8 +255,8 @@ impl Forward {
                         RefusedReason::TooMany | RefusedReason::Busy => OpenRefusal::Shortage,
                         _ => OpenRefusal::ConnectFailed,
                     };
-                    self.refused = true;
                     self.end(why, &text, server)?;
+                    self.refusal = Some(text);
                     return Ok(true);
                 }
             }

@@ -1,5 +1,6 @@
 //! `strait login` between the daemons of two hosts, the second of which has accounts, PAM and records of its own.
 
+pub(crate) mod banned;
 mod clients;
 mod commands;
 mod keys;

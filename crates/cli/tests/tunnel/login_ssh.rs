@@ -40,8 +40,14 @@ fn can_run() -> bool {
 
 impl Desk {
     fn new() -> Desk {
-        let section = "accounts = [\"root\", \"alice\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]";
-        let place = LoginPlace::new(fast(), section);
+        Desk::with("forward = [\"localhost:*\"]\nagent = true")
+    }
+
+    /// The same with these lines in the section of the second.
+    fn with(lines: &str) -> Desk {
+        let section =
+            format!("accounts = [\"root\", \"alice\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]\n{lines}");
+        let place = LoginPlace::new(fast(), &section);
         let lines = place.command(&["ssh", "--config", "root@site-b"]).output().unwrap();
         assert!(lines.status.success(), "{}", String::from_utf8_lossy(&lines.stderr));
         let config = place.dir.path().join("ssh_config");

@@ -10,6 +10,7 @@ use super::kerberos;
 use super::problem::Problem;
 use super::reader::{Placed, Section};
 use super::sections::{span, words};
+use super::target::{self, ForwardTarget};
 use crate::services::UNLISTED;
 
 pub(super) const KEYS: &[&str] = &[
@@ -23,6 +24,7 @@ pub(super) const KEYS: &[&str] = &[
     "detached",
     "sessions",
     "forward",
+    "agent",
 ];
 
 /// Most sessions of one peer that the file may allow: each takes processes and up to 16 MiB.
@@ -51,8 +53,10 @@ pub struct LoginSection {
     pub detached: Duration,
     /// Sessions at once, at most.
     pub sessions: u16,
-    /// Whether its clients may make connections from this host, as the account.
-    pub forward: bool,
+    /// What its clients may connect to from this host, as the account.
+    pub forward: Vec<ForwardTarget>,
+    /// Whether programs of its sessions may ask its clients' agents.
+    pub agent: bool,
 }
 
 impl LoginSection {
@@ -104,8 +108,8 @@ fn login(
         environment,
         detached: span(section, "detached", least, most, ["1m", "365d"]).unwrap_or(DETACHED),
         sessions: section.short("sessions", 1..=SESSIONS_MAX).unwrap_or(SESSIONS),
-        // An account with a shell makes any connection by itself.
-        forward: section.boolean("forward").unwrap_or(true),
+        forward: target::targets(section),
+        agent: section.boolean("agent").unwrap_or(false),
         peer: peer?.value,
     })
 }
@@ -158,7 +162,8 @@ mod tests {
             environment,
             detached: DETACHED,
             sessions: 1,
-            forward: true,
+            forward: Vec::new(),
+            agent: false,
         };
         assert!(section.takes(b"LANG") && section.takes(b"LC_ALL") && section.takes(b"LC_"));
         assert!(!section.takes(b"LANGUAGE") && !section.takes(b"PATH") && !section.takes(b""));

@@ -332,6 +332,15 @@ pub enum Problem {
         /// As written.
         name: String,
     },
+    /// No host with a port.
+    #[error(
+        "`{given}` is not a host with a port; write for example \"db.example:5432\", \"192.0.2.0/24:443\", \
+         \"[2001:db8::1]:443\" or \"localhost:*\""
+    )]
+    ForwardTarget {
+        /// As written.
+        given: String,
+    },
     /// A key that says something of tickets where none is wanted.
     #[error("`{key}` counts only with `kerberos = true`; write that too, or leave this out")]
     WithoutKerberos {

@@ -190,6 +190,16 @@ fn somewhere(address: IpAddr) -> Result<IpAddr, BadEndpoint> {
     Ok(address.to_canonical())
 }
 
+/// Whether an address is one of another host, and the same wherever it is used: none of this host's loopback interface, of a link, or
+/// of many hosts.
+pub(super) fn somewhere_else(ip: IpAddr) -> bool {
+    let is_of_a_link = match ip {
+        IpAddr::V4(ip) => ip.is_link_local() || ip.is_broadcast(),
+        IpAddr::V6(ip) => ip.is_unicast_link_local(),
+    };
+    !(is_of_a_link || ip.is_loopback() || ip.is_unspecified() || ip.is_multicast())
+}
+
 /// RFC 1123 section 2.1, with the underscores that people use; a name of digits only is a mistyped address.
 fn is_host_name(host: &str) -> bool {
     let label = |label: &str| {

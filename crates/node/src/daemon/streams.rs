@@ -287,7 +287,7 @@ impl StreamRelay {
         let peer = self.names.get(&pending.peer).map(String::as_str);
         let unlisted = peer.is_none() && self.unlisted.has(pending.peer);
         let peer = peer.or(unlisted.then_some(UNLISTED))?;
-        let (mut named, request) = pending.named(peer, self.core.rate(key))?;
+        let (mut named, request) = pending.named(peer, self.core.remote(key)?, self.core.rate(key))?;
         // Whatever else is served, is for peers.
         if unlisted && named.service != KERBEROS_LOGIN {
             return None;

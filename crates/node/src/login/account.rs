@@ -4,6 +4,7 @@ use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::sync::Mutex;
 
 use crate::privileges::{self, ServiceUser};
 use crate::process::checked;
@@ -12,6 +13,13 @@ use crate::process::checked;
 const ENTRY_MAX: usize = 16 << 10;
 /// The shell of an account that names none (passwd(5)).
 const SHELL: &str = "/bin/sh";
+
+unsafe extern "C" {
+    // Of the system's library, which knows where distributions have `/etc/shells`.
+    fn getusershell() -> *const libc::c_char;
+    fn setusershell();
+    fn endusershell();
+}
 
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +60,22 @@ impl Account {
     #[must_use]
     pub fn is_own(&self) -> bool {
         self.user == privileges::user()
+    }
+
+    /// Whether its shell is one that a person may have (getusershell(3)), and none that keeps the account from doing anything.
+    #[must_use]
+    pub fn has_listed_shell(&self) -> bool {
+        /// The list has one place in each process.
+        static LIST: Mutex<()> = Mutex::new(());
+        let _one = LIST.lock();
+        // SAFETY: takes nothing; no other thread is in the list.
+        unsafe { setusershell() };
+        // SAFETY: as above; a text ends in a zero byte and is there until the next call.
+        let next = || unsafe { getusershell().as_ref() }.map(|at| unsafe { CStr::from_ptr(at) }.to_bytes());
+        let is_listed = std::iter::from_fn(next).any(|shell| shell == self.shell.as_os_str().as_bytes());
+        // SAFETY: takes nothing.
+        unsafe { endusershell() };
+        is_listed
     }
 
     /// The user that its processes have, as [`privileges::drop_all`] takes it.
@@ -134,6 +158,11 @@ mod tests {
         assert!(root.shell.is_absolute());
         assert_eq!(Account::named("no-such-account"), None);
         assert_eq!(Account::named("a\0b"), None);
+        assert!(root.has_listed_shell(), "{root:?}");
+        for shell in ["/usr/sbin/nologin", "/bin/false", ""] {
+            let kept_out = Account { shell: PathBuf::from(shell), ..root.clone() };
+            assert!(!kept_out.has_listed_shell(), "{shell}");
+        }
         if let Some(own) = Account::own() {
             assert!(own.is_own());
             assert_eq!(Account::named(&own.name), Some(own));

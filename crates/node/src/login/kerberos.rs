@@ -25,7 +25,7 @@ use super::permit::LoginPermit;
 use super::workers::{MEMORY, limit_memory, wait_for};
 use crate::privileges;
 use crate::process::{ProcessChannel, fork};
-use crate::services::TimeLimit;
+use crate::services::{TimeLimit, printable};
 pub(super) use cache::TicketCache;
 use cache::{cache_file, store};
 pub use frames::refused_before_kerberos;
@@ -250,9 +250,4 @@ impl Exchange<'_> {
         }
         Ok(account)
     }
-}
-
-/// What can be printed of a name.
-pub(super) fn printable(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()
 }

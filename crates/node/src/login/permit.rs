@@ -5,9 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::account::Account;
-use super::kerberos::{self, KerberosDemand};
+use super::kerberos::KerberosDemand;
 use super::pam::PamLogin;
-use crate::services::UNLISTED;
+use crate::services::{StreamHead, UNLISTED, printable};
 
 /// Who opened a stream, and as whom it is served.
 #[derive(Clone, Debug)]
@@ -22,22 +22,35 @@ pub struct LoginPermit {
     pub sessions: u16,
     /// How long PAM may take.
     pub patience: Duration,
-    /// Whether a line is logged if it is not let in; a peer can be refused as fast as it can send.
-    pub logs: bool,
+    /// How a line is logged if it is not let in.
+    pub logs: RefusalLog,
 }
 
 impl LoginPermit {
     /// The same for a peer that is no account yet.
     pub(super) fn log_refused(&self, text: &str) {
-        log_refused(self.logs, &format!("{} may not log in: {}", self.peer, kerberos::printable(text)));
+        self.logs.say("login", text);
     }
 }
 
-fn log_refused(logs: bool, line: &str) {
-    if logs {
-        tracing::warn!("{line}");
-    } else {
-        tracing::debug!("{line}");
+/// How lines about one stream are logged that is refused something.
+#[derive(Clone, Debug)]
+pub struct RefusalLog {
+    /// Who opened it.
+    pub head: StreamHead,
+    /// Whether people see them; a peer can be refused as fast as it can send.
+    pub loud: bool,
+}
+
+impl RefusalLog {
+    /// Logs what is refused, in a word, and why.
+    pub fn say(&self, what: &str, why: &str) {
+        let line = self.head.refused(what, why);
+        if self.loud {
+            tracing::warn!("{line}");
+        } else {
+            tracing::debug!("{line}");
+        }
     }
 }
 
@@ -69,7 +82,7 @@ pub(super) struct Served {
     pub(super) account: Account,
     pub(super) sessions: u16,
     pub(super) patience: Duration,
-    pub(super) logs: bool,
+    pub(super) logs: RefusalLog,
 }
 
 /// `site-b`, or `site-b (alice@EXAMPLE.ORG)`.
@@ -77,7 +90,7 @@ impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.principal {
             None => f.write_str(&self.peer),
-            Some(principal) => write!(f, "{} ({})", self.peer, kerberos::printable(principal)),
+            Some(principal) => write!(f, "{} ({})", self.peer, printable(principal)),
         }
     }
 }
@@ -85,7 +98,8 @@ impl fmt::Display for Served {
 impl Served {
     /// Logs why it is not let in, unless the peer has had its lines.
     pub(super) fn log_refused(&self, text: &str) {
-        log_refused(self.logs, &format!("{self} may not {text}"));
+        let principal = self.principal.as_ref().map(|it| format!("{it} ")).unwrap_or_default();
+        self.logs.say("login", &format!("{principal}may not {text}"));
     }
 
     /// By whom its session is counted: nodes that are not listed are counted together, as keys cost nothing.

@@ -9,18 +9,19 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use serde::{Deserialize, Serialize};
+use strait_ipsec::Source;
 
 use super::account::Account;
 use super::folder::{self, SessionPlace};
 use super::kerberos::{self, Proven, TicketCache};
 use super::launch::{self, Launcher, Surroundings};
 use super::pam::{PamError, PamSession};
-use super::permit::{LoginPermit, LoginWho, Served};
+use super::permit::{LoginPermit, LoginWho, RefusalLog, Served};
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use crate::privileges;
 use crate::process::{ProcessChannel, checked, fork};
-use crate::services::{Places, ServiceChannel, TimeLimit, UNLISTED, say_last};
+use crate::services::{Places, ServiceChannel, StreamHead, TimeLimit, UNLISTED, say_last};
 
 /// How a process ends that could not begin.
 const UNFIT: libc::c_int = 77;
@@ -31,21 +32,16 @@ const ALL_MAX: usize = 1024;
 const OWN: usize = 2;
 /// Streams of a node that the configuration does not list.
 const OF_UNLISTED: usize = 4;
+/// Of the streams of all those, the ones from one network have at most one in so many, as the nodes have.
+const UNLISTED_SHARE: usize = 4;
 /// Memory of a keeper: a session has 16 MiB, with windows of the greatest size four times as much.
 pub(super) const MEMORY: u64 = 96 << 20;
 
 /// The monitors that run.
 #[derive(Debug, Default)]
 pub struct LoginWorkers {
-    running: Vec<LoginWorker>,
-}
-
-/// A monitor, and the node that it serves.
-#[derive(Debug)]
-struct LoginWorker {
-    process: libc::pid_t,
-    peer: String,
-    key: String,
+    /// Their numbers, and the streams that they serve.
+    running: Vec<(libc::pid_t, RefusalLog)>,
 }
 
 /// What the keeper asks for: a session, and whether a pseudo-terminal comes with the message.
@@ -98,14 +94,12 @@ impl LoginWorkers {
 
     /// Forgets those that have ended.
     pub fn reap(&mut self) {
-        self.running.retain(|LoginWorker { process, peer, .. }| {
+        self.running.retain(|(process, logs)| {
             let mut status = 0;
             // SAFETY: the pointer is to an integer that outlives the call; the process is this one's child, which was not waited for yet.
             let waited = unsafe { libc::waitpid(*process, &raw mut status, libc::WNOHANG) };
             if waited > 0 && libc::WIFSIGNALED(status) {
-                tracing::warn!(
-                    "{peer}: a login was killed: what the system says of accounts, or PAM, took too long"
-                );
+                logs.say("login", "it was killed: what the system says of accounts, or PAM, took too long");
             }
             waited == 0
         });
@@ -125,23 +119,31 @@ impl LoginWorkers {
         body: impl FnOnce(KeeperPort, UnixStream) -> i32,
     ) -> io::Result<()> {
         self.reap();
-        if !self.admit(&permit.peer, &permit.key, permit.sessions) {
+        if !self.admit(&permit.logs.head, permit.sessions) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let (peer, key) = (permit.peer.clone(), permit.key.clone());
+        let logs = permit.logs.clone();
         let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
         let process = fork(c"strait-session", &closes, move || monitor(permit, stream, body))?;
-        self.running.push(LoginWorker { process, peer, key });
+        self.running.push((process, logs));
         Ok(())
     }
 
     /// True if there is a place for another stream of this node.
-    fn admit(&self, peer: &str, key: &str, sessions: u16) -> bool {
-        let of_peer = self.running.iter().filter(|it| it.peer == peer).count();
-        let of_key = self.running.iter().filter(|it| it.key == key).count();
+    fn admit(&self, head: &StreamHead, sessions: u16) -> bool {
+        let count = |same: &dyn Fn(&StreamHead) -> bool| {
+            self.running.iter().filter(|(_, logs)| same(&logs.head)).count()
+        };
+        let of_peer = count(&|it| it.peer == head.peer);
         let places = Places { all: ALL_MAX, peer: STREAMS + usize::from(sessions), own: OWN };
-        let unlisted = peer == UNLISTED;
-        places.admit(self.running.len(), of_peer) && !(unlisted && of_key >= OF_UNLISTED)
+        if head.peer == UNLISTED {
+            let network = |it: &StreamHead| Source::of(it.from.ip());
+            let near = count(&|it| it.peer == UNLISTED && network(it) == network(head));
+            if count(&|it| it.key == head.key) >= OF_UNLISTED || near >= places.peer / UNLISTED_SHARE {
+                return false;
+            }
+        }
+        places.admit(self.running.len(), of_peer)
     }
 }
 
@@ -324,10 +326,8 @@ fn check(keeper: &ProcessChannel, permit: &Served) {
     let checked = if privileges::is_root() { PamSession::check(permit.pam(None)) } else { Ok(()) };
     let says = match checked.map_err(from_pam) {
         Ok(()) => MonitorSays::Allowed,
-        Err(SessionRefused { why, text }) => {
-            permit.log_refused(&format!("make a connection as {}: {text}", permit.account.name));
-            MonitorSays::Refused { why, text }
-        }
+        // The keeper logs it, which knows where to.
+        Err(SessionRefused { why, text }) => MonitorSays::Refused { why, text },
     };
     let _ = serde_json::to_vec(&says).map_err(io::Error::from).and_then(|text| keeper.send(&text, &[]));
 }

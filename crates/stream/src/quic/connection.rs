@@ -1,6 +1,7 @@
 //! One connection with a peer, and the streams on it.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -87,6 +88,11 @@ impl LiveConnection {
         let mut exported = [0; EXPORTED];
         self.quic.crypto_session().export_keying_material(&mut exported, label, &[]).ok()?;
         Some(exported)
+    }
+
+    /// Where its peer is.
+    pub(super) fn remote(&self) -> SocketAddr {
+        self.quic.remote_address()
     }
 
     pub(super) fn has(&self, key: StreamKey) -> bool {

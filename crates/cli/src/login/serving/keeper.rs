@@ -1,14 +1,15 @@
 //! The first message of a stream, and what becomes of it. From here on this process is the account and has no privilege.
 
-use std::net::{TcpStream, ToSocketAddrs};
+use std::fmt;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, Ticket, refusal};
 use strait_node::config::LoginSection;
-use strait_node::login::KeeperPort;
+use strait_node::login::{Account, KeeperPort, RefusalLog};
 use strait_node::poll;
-use strait_node::services::{StreamHead, say_last};
+use strait_node::services::{printable, say_last};
 use zeroize::{Zeroize, Zeroizing};
 
 use super::super::wire::{Wire, WireRead};
@@ -22,8 +23,22 @@ const CONNECTING: Duration = Duration::from_secs(10);
 
 /// One stream, in a process of its own.
 pub(super) struct Keeper {
-    pub(super) head: StreamHead,
+    pub(super) logs: RefusalLog,
     pub(super) section: LoginSection,
+}
+
+/// What a client wants a connection to, as it writes it.
+struct Target<'a> {
+    host: &'a str,
+    port: u16,
+}
+
+/// As `forward` has it.
+impl fmt::Display for Target<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Target { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
 }
 
 /// A stream with what was read of it: the request, and bytes behind it.
@@ -41,9 +56,16 @@ impl Keeper {
         let mut raw = Zeroizing::new(Vec::new());
         let (request, rest) = match read_request(&mut wire, &mut raw) {
             Ok(Some(read)) => read,
-            // It ended, or said nothing: no client waits for an answer.
+            // It ended: no client waits for an answer.
             Ok(None) => return 1,
-            Err(text) => return turn_away(wire, RefusedReason::BadRequest, &text),
+            Err(Unread::Silent) => {
+                self.logs.say("login", &format!("it has not said within {SILENCE:?} what it wants"));
+                return 1;
+            }
+            Err(Unread::Broken(text)) => {
+                self.logs.say("login", &text);
+                return turn_away(wire, RefusedReason::BadRequest, &text);
+            }
         };
         let owner = self.owner(port);
         match request {
@@ -54,10 +76,11 @@ impl Keeper {
             Request::Resume(resume) => visits::resume(wire, &owner, &resume.ticket, &raw),
             Request::List => visits::list(wire, &owner, &raw),
             Request::Agent(ticket) => {
-                visits::agent(Opened { wire, rest }, &owner, &ticket, &raw, self.head.rate_bits)
+                visits::agent(Opened { wire, rest }, &owner, &ticket, &raw, self.rate_bits())
             }
             Request::Connect { host, port: number } => {
-                self.connect(port, Opened { wire, rest }, &host, number)
+                let host = String::from_utf8_lossy(&host);
+                self.connect(port, Opened { wire, rest }, &Target { host: &host, port: number })
             }
         }
     }
@@ -65,9 +88,14 @@ impl Keeper {
     /// Whose sessions these are.
     pub(super) fn owner(&self, port: &KeeperPort) -> SessionOwner {
         SessionOwner {
-            key: self.head.key.clone(),
+            key: self.logs.head.key.clone(),
             principal: port.principal().unwrap_or_default().to_owned(),
         }
+    }
+
+    /// The rate of the link to the peer, if it is known.
+    pub(super) fn rate_bits(&self) -> Option<u64> {
+        self.logs.head.rate_bits
     }
 
     fn start(self, port: &KeeperPort, opened: Opened, asked: (Ticket, SessionRequest)) -> i32 {
@@ -77,24 +105,77 @@ impl Keeper {
         }
     }
 
-    fn connect(&self, monitor: &KeeperPort, opened: Opened, host: &[u8], port: u16) -> i32 {
-        if !self.section.forward {
-            let text = "this peer may make no connections here (forward = false in its [[login]])";
-            return turn_away(opened.wire, RefusedReason::NotAllowed, text);
+    fn connect(&self, monitor: &KeeperPort, opened: Opened, target: &Target<'_>) -> i32 {
+        let account = monitor.account();
+        let principal = monitor.principal().map(|it| format!(" ({it})")).unwrap_or_default();
+        let what = printable(&format!("to {target} as {}{principal}", account.name));
+        let made = self.allowed(account, target).and_then(|addresses| {
+            monitor.check_account().map_err(program::from_monitor)?;
+            connected(&addresses).map_err(failed)
+        });
+        match made {
+            Ok((connection, address)) => {
+                let head = &self.logs.head;
+                tracing::info!("{}: a connection from {} {what} ({address})", head.peer, head.from);
+                forward::run(opened, &connection, self.rate_bits())
+            }
+            Err(Refusal { reason: RefusedReason::System, text }) => {
+                tracing::info!("{}: no connection {what}: {}", self.logs.head.peer, printable(&text));
+                turn_away(opened.wire, RefusedReason::System, &text)
+            }
+            Err(Refusal { reason, text }) => {
+                self.logs.say("connection", &format!("{what}: {text}"));
+                turn_away(opened.wire, reason, &text)
+            }
         }
-        if let Err(refused) = monitor.check_account() {
-            let Refusal { reason, text } = program::from_monitor(refused);
-            return turn_away(opened.wire, reason, &text);
+    }
+
+    /// The addresses of a target that `forward` lists. They are looked up once, and connected to as they were found.
+    fn allowed(&self, account: &Account, target: &Target<'_>) -> Result<Vec<SocketAddr>, Refusal> {
+        let Target { host, port } = *target;
+        let listed = &self.section.forward;
+        if !listed.iter().any(|it| it.may_mean(host, port)) {
+            return Err(not_listed(target, &target.to_string()));
         }
-        match connected(host, port) {
-            Ok(connection) => forward::run(opened, &connection, self.head.rate_bits),
-            Err(text) => turn_away(opened.wire, RefusedReason::System, &text),
+        if !account.has_listed_shell() {
+            let shell = account.shell.display();
+            let text =
+                format!("connections are made as accounts whose shell is in /etc/shells; {shell} is not");
+            return Err(Refusal { reason: RefusedReason::NotAllowed, text });
+        }
+        let found = (host, port).to_socket_addrs().map_err(|error| failed(format!("{target}: {error}")))?;
+        let (allowed, others): (Vec<_>, Vec<_>) =
+            found.partition(|address| listed.iter().any(|it| it.takes(host, *address)));
+        match others.first() {
+            Some(address) if allowed.is_empty() => Err(not_listed(target, &address.to_string())),
+            None if allowed.is_empty() => Err(failed(format!("{host} has no address"))),
+            _ => Ok(allowed),
         }
     }
 }
 
+fn failed(text: String) -> Refusal {
+    Refusal { reason: RefusedReason::System, text }
+}
+
+/// Says what would have to be listed.
+fn not_listed(target: &Target<'_>, entry: &str) -> Refusal {
+    let text = format!(
+        "this peer may not connect to {target} here; forward = [\"{entry}\"] in its [[login]] would let it"
+    );
+    Refusal { reason: RefusedReason::NotAllowed, text: printable(&text) }
+}
+
+/// Why there is no first message.
+enum Unread {
+    /// It did not come in time.
+    Silent,
+    /// It is none.
+    Broken(String),
+}
+
 /// The first message, which has to come soon; nothing if none did.
-fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, Vec<u8>)>, String> {
+fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, Vec<u8>)>, Unread> {
     let (mut reader, mut buffer, begun) =
         (RequestReader::new(), Zeroizing::new(Wire::buffer()), Instant::now());
     loop {
@@ -102,13 +183,14 @@ fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, V
             WireRead::Bytes(length) => {
                 let bytes = buffer.get(..length).unwrap_or_default();
                 raw.extend_from_slice(bytes);
-                if let Some(read) = reader.read(bytes).map_err(|error| error.to_string())? {
+                let read = reader.read(bytes).map_err(|error| Unread::Broken(error.to_string()));
+                if let Some(read) = read? {
                     return Ok(Some(read));
                 }
             }
             WireRead::End => return Ok(None),
             WireRead::Nothing => {
-                let Some(left) = SILENCE.checked_sub(begun.elapsed()) else { return Ok(None) };
+                let left = SILENCE.checked_sub(begun.elapsed()).ok_or(Unread::Silent)?;
                 if poll::wait(&mut [wire.interest()], Some(left)).is_err() {
                     return Ok(None);
                 }
@@ -117,16 +199,15 @@ fn read_request(wire: &mut Wire, raw: &mut Vec<u8>) -> Result<Option<(Request, V
     }
 }
 
-fn connected(host: &[u8], port: u16) -> Result<TcpStream, String> {
-    let host = std::str::from_utf8(host).map_err(|_| "the host's name is not text".to_owned())?;
-    let addresses = (host, port).to_socket_addrs().map_err(|error| format!("{host}: {error}"))?;
-    let mut last = format!("{host} has no address");
+/// A connection to the first of the addresses that takes one.
+fn connected(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), String> {
+    let mut last = String::new();
     for address in addresses {
-        match TcpStream::connect_timeout(&address, CONNECTING) {
+        match TcpStream::connect_timeout(address, CONNECTING) {
             Ok(connection) => {
                 // What is written together leaves together; small writes do not wait.
                 let ready = connection.set_nodelay(true).and_then(|()| connection.set_nonblocking(true));
-                return ready.map(|()| connection).map_err(|error| error.to_string());
+                return ready.map(|()| (connection, *address)).map_err(|error| error.to_string());
             }
             Err(error) => last = format!("{address}: {error}"),
         }

@@ -46,7 +46,8 @@ pub(super) struct Session<'a> {
     program: RunningProgram,
     wire: Option<Wire>,
     listener: SessionListener,
-    pub(super) agents: Option<AgentDoor>,
+    /// Where its programs find the client's agent, or why they do not.
+    pub(super) agents: Result<AgentDoor, &'static str>,
     pub(super) clock: Clock,
     /// How long it goes on without a stream, and at most while no client may have heard of it.
     detached: Duration,
@@ -80,14 +81,27 @@ impl<'a> Session<'a> {
         let listener = listen(&socket_name(number))?;
         let mut environment = request.environment.clone();
         environment.retain(|(name, _)| keeper.section.takes(name));
-        let agents = if request.agent { AgentDoor::open(port, number, &mut environment).ok() } else { None };
+        let agents = match (request.agent, keeper.section.agent) {
+            (true, true) => AgentDoor::open(port, number, &mut environment)
+                .map_err(|_| "the socket of the agent cannot be made here"),
+            (true, false) => {
+                Err("agent = true in this peer's [[login]] would let programs here ask the agent")
+            }
+            (false, _) => Err("no agent is wanted in this session"),
+        };
         let program = RunningProgram::start(port, &request, environment)?;
+        if request.agent {
+            let (peer, account) = (&keeper.logs.head.peer, &port.account().name);
+            // No line that keeps a host out: many ask for it wherever they go.
+            let may = agents.as_ref().map_or_else(|why| format!("may not: {why}"), |_| "may".to_owned());
+            tracing::info!("{peer}: programs as {account} want to ask the client's agent, and {may}");
+        }
         let clock = Clock::start();
         let options = ServerOptions {
             ticket,
             account: port.account().name.clone(),
             terminal: request.terminal.as_ref().map(|terminal| terminal.size.clamped()),
-            rate_bits: keeper.head.rate_bits,
+            rate_bits: keeper.rate_bits(),
         };
         let now = clock.now();
         Ok(Session {
@@ -235,7 +249,7 @@ impl<'a> Session<'a> {
             self.visited(visitor);
             moved = true;
         }
-        moved |= self.agents.as_mut().is_some_and(AgentDoor::serve);
+        moved |= self.agents.as_mut().is_ok_and(AgentDoor::serve);
         moved
     }
 
@@ -280,7 +294,7 @@ impl<'a> Session<'a> {
         let output = self.server.output_room() > 0;
         let [one, two, three] = self.program.interest(output);
         let (agents, waiting) =
-            self.agents.as_ref().map_or_else(|| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
+            self.agents.as_ref().map_or_else(|_| (PollFd::ignored(), PollFd::ignored()), AgentDoor::interest);
         let listener = PollFd::readable(self.listener.as_fd());
         let mut all = [wire, ended, one, two, three, agents, waiting, listener];
         let alone = self.forgotten_at().filter(|_| self.hung_up.is_none());

@@ -194,7 +194,7 @@ impl Session<'_> {
         let sent = visitor.send(&answer, &[]);
         if answer == WAITS
             && sent.is_ok()
-            && let Some(agents) = &mut self.agents
+            && let Ok(agents) = &mut self.agents
         {
             agents.add(visitor);
         }
@@ -218,9 +218,10 @@ impl Session<'_> {
                 }
             }
             Request::Agent(ticket) if self.server.ticket().opens(&ticket) => match &self.agents {
-                Some(agents) if agents.has_room() => WAITS.to_vec(),
-                _ => {
-                    let text = "no agent is wanted in this session".to_owned();
+                Ok(agents) if agents.has_room() => WAITS.to_vec(),
+                other => {
+                    let text = other.as_ref().err().unwrap_or(&"so many streams wait for the agent already");
+                    let text = (*text).to_owned();
                     [REFUSED, &refusal(&Refusal { reason: RefusedReason::NotAllowed, text })].concat()
                 }
             },

@@ -330,6 +330,7 @@ fn system(dir: &Path, pam: &str, variables: &[(&str, PathBuf)]) -> PathBuf {
     );
     write("sudoers", "Defaults use_pty\nalice ALL=(ALL) ALL\n");
     fs::set_permissions(system.join("sudoers"), Permissions::from_mode(0o440)).unwrap();
+    write("hosts", "127.0.0.1 localhost inward.test\n192.0.2.7 outward.test\n");
     write("pam.d/env.conf", "FROM_PAM DEFAULT=of-pam\n");
     let wrapper = dir.join("strait-b");
     let at = system.display();
@@ -337,7 +338,7 @@ fn system(dir: &Path, pam: &str, variables: &[(&str, PathBuf)]) -> PathBuf {
     let exports: String = variables.iter().map(export).collect();
     let setup = format!(
         "export STRAIT_PAM_SECONDS=3 STRAIT_UNHEARD_SECONDS=5\n{exports}\
-         for name in passwd group shadow pam.d; do mount --bind {at}/$name /etc/$name; done\n\
+         for name in passwd group shadow hosts pam.d; do mount --bind {at}/$name /etc/$name; done\n\
          test ! -e /etc/sudoers || mount --bind {at}/sudoers /etc/sudoers\n\
          mount -t tmpfs -o mode=755 tmpfs /run\ntouch /run/utmp\n\
          test ! -e /var/log/wtmp || mount --bind {at}/wtmp /var/log/wtmp"

@@ -110,6 +110,38 @@ fn the_agent_answers_programs_at_the_peer() {
 }
 
 #[test]
+fn neither_ports_nor_the_agent_are_forwarded_unless_the_section_says_so() {
+    if !can_run() {
+        return;
+    }
+    let desk = Desk::with("");
+    let port = echo(&desk);
+    let target = format!("127.0.0.1:{port}");
+    let output = desk.run(&mut desk.ssh(&["-o", "LogLevel=INFO", "-W", &target, "site-b"]), b"words");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && output.stdout.is_empty(), "{error}");
+    assert!(error.contains(&format!("forward = [\"{target}\"]")), "{error}");
+
+    let agent = Agent::start(&desk);
+    let mut command = desk.ssh(&["-A", "site-b", "ssh-add -l; cat"]);
+    command.env("SSH_AUTH_SOCK", &agent.socket).stdin(std::process::Stdio::piped());
+    let mut child = Ending(command.spawn().unwrap());
+    // The session stays until it was told: the agent is asked for once the session is there.
+    let mut told = String::new();
+    let mut errors = child.0.stderr.take().unwrap();
+    while !told.contains("agent = true") {
+        let mut some = [0; 512];
+        let length = errors.read(&mut some).unwrap();
+        assert!(length > 0, "{told}\n{}", desk.place.logs());
+        told.push_str(&String::from_utf8_lossy(&some[..length]));
+    }
+    drop(child.0.stdin.take());
+    let mut out = String::new();
+    child.0.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert!(child.0.wait().unwrap().success() && !out.contains("of-the-test"), "{out}");
+}
+
+#[test]
 fn input_that_is_not_read_does_not_keep_the_agent_from_answering() {
     if !can_run() {
         return;

@@ -3,6 +3,8 @@
 
 use std::time::Duration;
 
+use std::net::SocketAddr;
+
 use strait_clock::Time;
 use strait_ipsec::PeerId;
 use strait_keying::PublicKey;
@@ -58,12 +60,18 @@ impl PendingHead {
     }
 
     /// What is told of it, and the beginning of its request; nothing if a part is missing.
-    pub(super) fn named(&self, peer: &str, rate: Option<Rate>) -> Option<(StreamHead, Vec<u8>)> {
+    pub(super) fn named(
+        &self,
+        peer: &str,
+        from: SocketAddr,
+        rate: Option<Rate>,
+    ) -> Option<(StreamHead, Vec<u8>)> {
         let [service, version, length, rest @ ..] = &self.read[..] else { return None };
         let (name, request) = rest.split_at_checked(usize::from(*length))?;
         let head = StreamHead {
             peer: peer.to_owned(),
             key: self.key.to_string(),
+            from,
             service: *service,
             version: *version,
             name: name.to_vec(),
