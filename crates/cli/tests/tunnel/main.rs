@@ -64,8 +64,8 @@ mod sessionless_cards;
 mod sessionless_hostile;
 mod small_system;
 mod start;
-mod stream_limits;
 mod strangers;
+mod stream_limits;
 mod tmux;
 #[cfg(feature = "top")]
 mod top;
