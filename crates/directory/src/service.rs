@@ -105,6 +105,9 @@ fn log_state(settings: &Settings, store: &Store) -> Result<(), StoreError> {
         listen = %settings.listen, certificates = store.count()?, list, list_age_hours, store = %settings.store.display(), etcd,
         metrics, "serving"
     );
+    if let Some(by) = store.clock_behind(now()) {
+        tracing::warn!("the clock is {by} s behind the newest revocation list: set the clock");
+    }
     Ok(())
 }
 

@@ -106,7 +106,13 @@ impl Store {
     #[must_use]
     pub fn list_age(&self, unix: u64) -> Option<(u64, u64)> {
         let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
-        trust.list().map(|list| (list.number(), unix.saturating_sub(list.issued())))
+        trust.list().map(|list| (list.number(), trust.time(unix).saturating_sub(list.issued())))
+    }
+
+    /// How many seconds a clock that says `unix` is behind the newest revocation list, if it is further than clocks may be.
+    #[must_use]
+    pub fn clock_behind(&self, unix: u64) -> Option<u64> {
+        self.trust.lock().unwrap_or_else(PoisonError::into_inner).clock_behind(unix)
     }
 
     /// The certificate of the node with this name, unless it is revoked or has expired.
@@ -247,6 +253,7 @@ impl Store {
     /// # Errors
     /// [`StoreError`].
     pub fn sweep(&self, unix: u64, most: usize) -> Result<usize, StoreError> {
+        let unix = self.trust.lock().unwrap_or_else(PoisonError::into_inner).time(unix);
         let mut expired = Vec::new();
         for entry in self.database.begin_read()?.open_table(CERTIFICATES)?.iter()? {
             let (_, value) = entry?;
@@ -272,6 +279,6 @@ impl Store {
     fn is_good(&self, value: &[u8], unix: u64) -> bool {
         let Some((serial, until)) = head(value) else { return false };
         let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
-        unix <= until && !trust.list().is_some_and(|list| list.has(serial))
+        trust.time(unix) <= until && !trust.list().is_some_and(|list| list.has(serial))
     }
 }

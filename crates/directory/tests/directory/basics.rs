@@ -82,6 +82,25 @@ fn lists_go_forward_only_also_after_a_kill() {
 }
 
 #[test]
+fn a_clock_behind_a_list_makes_no_certificate_good_again_also_after_a_kill() {
+    let dir = folder();
+    let mut directory = Directory::start(dir.path(), "d", "");
+    let now = strait_directory::now();
+    let certificate = signed(&authority(), 1, 1, now + 300);
+    directory.put(&certificate).unwrap();
+    assert_eq!(directory.ask(&find(1)), answer(&certificate));
+    // To a list that is as far ahead as may be, the clock is as if it had been set back.
+    let ahead = RevocationList::issue(&authority(), 1, now + 500, []).unwrap();
+    assert_eq!(directory.put_list(&ahead), Ok(Answer::Stored));
+    for _ in 0..2 {
+        assert_eq!(directory.ask(&find(1)), Answer::NotFound);
+        assert!(directory.put(&certificate).unwrap_err().contains("has expired"));
+        directory.kill();
+        directory.run();
+    }
+}
+
+#[test]
 fn who_watches_hears_what_is_there_and_what_is_new() {
     let dir = folder();
     let directory = Directory::start(dir.path(), "d", "");

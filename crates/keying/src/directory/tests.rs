@@ -191,15 +191,38 @@ fn certificates_are_judged_by_time_list_and_its_age() {
     let mut trust = Trust::new(authority().public(), Duration::from_secs(50));
     let issue = |serial| Certificate::issue(&authority(), &terms(serial), &card(3)).unwrap();
     assert_eq!(trust.admit(&issue(5), NOW), Err(Untrusted::NoList));
-    trust.take_list(RevocationList::issue(&authority(), 1, NOW, [4]).unwrap().as_bytes(), NOW).unwrap();
+    trust.take_list(RevocationList::issue(&authority(), 1, NOW - 1, [4]).unwrap().as_bytes(), NOW).unwrap();
     assert_eq!(trust.admit(&issue(5), NOW), Ok(()));
     assert_eq!(trust.admit(&issue(4), NOW), Err(Untrusted::Revoked));
     assert_eq!(trust.admit(&issue(5), NOW - 1), Err(Untrusted::NotYet));
     assert_eq!(trust.admit(&issue(5), NOW + 101), Err(Untrusted::Expired));
-    assert_eq!(trust.admit(&issue(5), NOW + 60), Err(Untrusted::StaleList { age: 60 }));
+    assert_eq!(trust.admit(&issue(5), NOW + 60), Err(Untrusted::StaleList { age: 61 }));
     assert_eq!(trust.is_good(&issue(5), NOW + 60), Ok(()), "one that is known goes on");
     let counts = trust.counts();
     assert_eq!((counts.stale_list, counts.revoked, counts.not_valid), (2, 1, 2));
+}
+
+#[test]
+fn a_clock_behind_the_newest_list_makes_nothing_young_or_good_again() {
+    let mut trust = Trust::new(authority().public(), Duration::from_secs(50));
+    let list = |number, issued| RevocationList::issue(&authority(), number, issued, []).unwrap();
+    let certificate = Certificate::issue(&authority(), &terms(5), &card(3)).unwrap();
+    let later = NOW + 5000;
+    trust.take_list(list(1, later).as_bytes(), later).unwrap();
+    // The clock is set back to when the certificate was good.
+    assert_eq!(trust.is_good(&certificate, NOW + 50), Err(Untrusted::Expired));
+    assert_eq!(trust.is_fresh(NOW + 50), Err(Untrusted::ClockBehind { by: 4950 }));
+    let valid = (NOW, later + 1000);
+    let longer = Certificate::issue(&authority(), &CertificateTerms { valid, ..terms(6) }, &card(3)).unwrap();
+    assert_eq!(trust.admit(&longer, NOW + 50), Err(Untrusted::ClockBehind { by: 4950 }));
+    assert_eq!(trust.counts().stale_list, 1);
+    // One that is known goes on, also where a clock begins in 1970. Clocks that differ as clocks do are no matter.
+    assert_eq!(trust.is_good(&longer, 0), Ok(()));
+    assert_eq!(trust.admit(&longer, later - 600), Ok(()));
+    // A newer list with an older time takes nothing back.
+    trust.take_list(list(2, NOW).as_bytes(), later).unwrap();
+    assert_eq!(trust.clock_behind(NOW), Some(5000));
+    assert_eq!(trust.is_good(&certificate, NOW + 50), Err(Untrusted::Expired));
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use super::certificate::Certificate;
 use super::revocation::{ListError, RevocationList};
 use crate::PublicKey;
 
-/// How far a list may be from the future: clocks of hosts that use NTP differ by less, others by minutes.
+/// How far a list may be from the future, and a clock behind a list: clocks of hosts that use NTP differ by less, others by minutes.
 const SKEW: u64 = 600;
 
 /// What came of a list.
@@ -54,6 +54,14 @@ pub enum Untrusted {
         /// Its age in seconds.
         age: u64,
     },
+    /// The clock is behind the time at which the authority signed a list.
+    #[error(
+        "the clock is {by} s behind the newest revocation list, so nobody can tell what is old: set the clock"
+    )]
+    ClockBehind {
+        /// How far, in seconds.
+        by: u64,
+    },
     /// The certificate is not valid yet.
     #[error("the certificate is not valid yet")]
     NotYet,
@@ -74,7 +82,7 @@ pub struct TrustCounts {
     pub older_list: u64,
     /// Lists from the future.
     pub future_list: u64,
-    /// Certificates that were not taken since there was no list, or too old a one.
+    /// Certificates that were not taken since there was no list, too old a one, or a clock behind it.
     pub stale_list: u64,
     /// Certificates outside their time.
     pub not_valid: u64,
@@ -98,11 +106,16 @@ impl TrustCounts {
 }
 
 /// An authority, the newest list that is known of it, and what was not believed.
+///
+/// A list proves that the time at which it was signed is over. Whoever keeps the newest list on disk keeps that time with it, and a clock
+/// that is set back makes no certificate good again and no list young.
 #[derive(Clone, Debug)]
 pub struct Trust {
     authority: PublicKey,
     max_stale: Duration,
     list: Option<RevocationList>,
+    /// The latest time at which a list was signed, in seconds since 1970.
+    proved: u64,
     counts: TrustCounts,
 }
 
@@ -118,7 +131,7 @@ impl Trust {
             not_valid: 0,
             revoked: 0,
         };
-        Trust { authority, max_stale, list: None, counts }
+        Trust { authority, max_stale, list: None, proved: 0, counts }
     }
 
     /// The authority's key.
@@ -153,6 +166,7 @@ impl Trust {
         }
         let list = result?;
         let Some(list) = list else { return Ok(ListChange::Same) };
+        self.proved = self.proved.max(list.issued());
         self.list = Some(list);
         Ok(ListChange::Newer)
     }
@@ -184,12 +198,28 @@ impl Trust {
         read
     }
 
+    /// The time at a clock that says `unix`: no earlier than lists have proved.
+    #[must_use]
+    pub fn time(&self, unix: u64) -> u64 {
+        unix.max(self.proved)
+    }
+
+    /// How many seconds a clock that says `unix` is behind, if it is further than clocks may be.
+    #[must_use]
+    pub fn clock_behind(&self, unix: u64) -> Option<u64> {
+        self.proved.checked_sub(unix).filter(|by| *by > SKEW)
+    }
+
     /// Whether there is a list, and it is young enough to judge by.
     ///
     /// # Errors
-    /// [`Untrusted::NoList`], [`Untrusted::StaleList`].
+    /// [`Untrusted::NoList`], [`Untrusted::ClockBehind`], [`Untrusted::StaleList`].
     pub fn is_fresh(&self, unix: u64) -> Result<(), Untrusted> {
-        let age = unix.saturating_sub(self.list.as_ref().ok_or(Untrusted::NoList)?.issued());
+        let issued = self.list.as_ref().ok_or(Untrusted::NoList)?.issued();
+        if let Some(by) = self.clock_behind(unix) {
+            return Err(Untrusted::ClockBehind { by });
+        }
+        let age = self.time(unix).saturating_sub(issued);
         if age > self.max_stale.as_secs() { Err(Untrusted::StaleList { age }) } else { Ok(()) }
     }
 
@@ -207,7 +237,9 @@ impl Trust {
         match &judged {
             Ok(()) => {}
             Err(Untrusted::Revoked) => self.counts.revoked += 1,
-            Err(Untrusted::NoList | Untrusted::StaleList { .. }) => self.counts.stale_list += 1,
+            Err(Untrusted::NoList | Untrusted::StaleList { .. } | Untrusted::ClockBehind { .. }) => {
+                self.counts.stale_list += 1;
+            }
             Err(_) => self.counts.not_valid += 1,
         }
         judged
@@ -220,6 +252,7 @@ impl Trust {
     /// [`Untrusted::NotYet`], [`Untrusted::Expired`], [`Untrusted::Revoked`]; nothing is counted.
     pub fn is_good(&self, certificate: &Certificate, unix: u64) -> Result<(), Untrusted> {
         let (from, until) = certificate.valid();
+        let unix = self.time(unix);
         if unix < from {
             return Err(Untrusted::NotYet);
         }

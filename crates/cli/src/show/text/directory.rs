@@ -10,8 +10,13 @@ use crate::units::{self, counted};
 pub(super) fn lines(told: &DirectoryReport) -> Vec<(&'static str, String)> {
     let list = match (told.list, told.list_age_seconds) {
         (Some(number), Some(age)) => {
-            let old = if told.is_fresh { "" } else { ": too old, no new peers are taken" };
-            format!("number {number}, {} old{old}", units::span(Duration::from_secs(age)))
+            let span = |seconds| units::span(Duration::from_secs(seconds));
+            let old = match told.clock_behind_seconds {
+                Some(by) => format!(": the clock is {} behind it, no new peers are taken", span(by)),
+                None if told.is_fresh => String::new(),
+                None => ": too old, no new peers are taken".to_owned(),
+            };
+            format!("number {number}, {} old{old}", span(age))
         }
         _ => "none: no peers are taken".to_owned(),
     };
@@ -96,6 +101,8 @@ mod tests {
             "{}",
             said[2]
         );
+        let behind = DirectoryReport { clock_behind_seconds: Some(7200), ..told.clone() };
+        assert!(lines(&behind)[2].1.contains("the clock is 2 h"), "{}", lines(&behind)[2].1);
         assert_eq!((said[3].as_str(), said[4].as_str()), ("3 good certificates", "2 older_list"));
         assert_eq!((said[5].as_str(), said[6].as_str()), ("", ""), "nothing is looked up");
         let end = |end: &str, count| LookUpEndReport { end: end.to_owned(), count };

@@ -27,7 +27,7 @@ impl CertificateCache {
         Ok(CertificateCache(Some(file)))
     }
 
-    /// All that it has, up to the first thing that is no message.
+    /// All that it has, up to the first thing that is no message; what is behind that is named in the log.
     pub(super) fn read(&mut self) -> io::Result<Vec<Answer>> {
         let Some(file) = &mut self.0 else { return Ok(Vec::new()) };
         let mut bytes = Vec::new();
@@ -37,6 +37,13 @@ impl CertificateCache {
         while let Some((answer, next)) = first(rest) {
             kept.push(answer);
             rest = next;
+        }
+        if !rest.is_empty() {
+            tracing::warn!(
+                "certificates on disk: the last {} of {} bytes are damaged and not read; directories give them again",
+                rest.len(),
+                bytes.len()
+            );
         }
         Ok(kept)
     }
@@ -58,6 +65,10 @@ impl CertificateCache {
         let Some(file) = &mut self.0 else { return Ok(false) };
         let end = file.seek(SeekFrom::End(0))?;
         file.write_all(&answer.to_bytes())?;
+        if let Answer::List(_) = answer {
+            // What it has revoked, and the time that it proves, outlast a power failure.
+            file.sync_data()?;
+        }
         Ok(end > FILE_MAX / 2)
     }
 }
@@ -74,6 +85,22 @@ fn first(bytes: &[u8]) -> Option<(Answer, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_damaged_file_is_read_to_the_damage() {
+        let path = std::env::temp_dir().join(format!("strait-damaged-{}/x", std::process::id()));
+        let answers: Vec<Answer> = (0..3_u8).map(|at| Answer::List(vec![at; 40].into())).collect();
+        let mut cache = CertificateCache::open(&path).unwrap();
+        for answer in &answers {
+            assert!(!cache.add(answer).unwrap());
+        }
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The length of the second.
+        bytes[45] = 0xff;
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(CertificateCache::open(&path).unwrap().read().unwrap(), answers[..1]);
+        std::fs::remove_dir_all(path.parent().unwrap()).unwrap();
+    }
 
     #[test]
     fn what_was_added_is_read_and_a_torn_end_is_cut_off() {

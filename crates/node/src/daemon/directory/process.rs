@@ -301,7 +301,8 @@ impl Follower {
         let counts = counts.chain(other_name);
         let report = DirectoryReport {
             list: list.map(|list| list.number()),
-            list_age_seconds: list.map(|list| now.saturating_sub(list.issued())),
+            list_age_seconds: list.map(|list| self.holder.trust().time(now).saturating_sub(list.issued())),
+            clock_behind_seconds: self.holder.trust().clock_behind(now),
             is_fresh: stale.is_none(),
             certificates: self.holder.admitted(),
             not_taken: counts

@@ -221,3 +221,14 @@ fn what_was_kept_is_found_again_and_makes_no_peer_before() {
     assert_eq!(second.admitted(), 0);
     assert!(second.find(&name(1), NOW + 500).is_some(), "though the list is old");
 }
+
+#[test]
+fn a_clock_that_is_set_back_over_a_restart_is_behind_the_list_on_disk() {
+    let mut holder = holder();
+    let kept = [list(1, NOW + 5000, &[]), certificate(1, 1)];
+    assert_eq!(holder.restore(kept, NOW + 10), [], "its certificate has expired, whatever the clock says");
+    assert_eq!(holder.trust().clock_behind(NOW + 10), Some(4990));
+    let (_, changes) = holder.take(&certificate(2, 2), NOW + 10).unwrap();
+    assert_eq!((changes.len(), holder.counts().stale_list), (0, 0));
+    assert_eq!(holder.counts().not_valid, 1);
+}
