@@ -8,7 +8,7 @@ use std::path::Path;
 use strait_node::config::{Config, template};
 use strait_node::network::{DefaultPath, Forecast, forecast};
 use strait_node::privileges::{ServiceUser, UserError};
-use strait_node::report::ManualReport;
+use strait_node::report::{FolderReport, ManualReport};
 
 use crate::failure::{CommandResult, Failure};
 use crate::files::ServedFolder;
@@ -81,9 +81,10 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     Ok(())
 }
 
-/// Fails if a folder that is there would not be served, and warns of those that are not there.
+/// Says what peers may do in folders. Fails if one that is there would not be served, and warns of those that are not there.
 fn folders(config: &Config) -> CommandResult {
     for folder in &config.folders {
+        println!("[[folder]] {}: {}", folder.name, FolderReport::of(folder).rights());
         let Err(error) = ServedFolder::find(folder.clone()).found().map(drop) else { continue };
         if folder.path.exists() {
             return Err(Failure::new(format!("[[folder]] {}: {error}", folder.name)));

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use strait_transfer::folder::{Folder, FolderRules};
+use strait_transfer::folder::{Folder, FolderRules, SymlinkRule};
 use strait_transfer::message::{Asked, Hello, TransferOptions};
 use strait_transfer::path::{EntryPath, Printable};
 use strait_transfer::session::{
@@ -35,7 +35,7 @@ pub(crate) use listing::{day_and_time, ls};
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use served_folder::{FoundFolder, ServedFolder};
-pub(crate) use serving::{ReceivedNames, run_commands, service};
+pub(crate) use serving::{ReceivedNames, rules, run_commands, service};
 use stream::transfer_name;
 pub(crate) use stream::{NoStream, PeerStream, StreamHalf, StreamTarget, node_command, random};
 
@@ -124,7 +124,9 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
     let local = std::path::absolute(to).map_err(Failure::doing("find the folder"))?;
     let transfer = transfer_name("get", &first, &[local])?;
     let patterns = patterns(&options.patterns).map_err(|fault| wrong(fault_text(&fault)))?;
-    let rules = FolderRules { keep_xattrs: options.xattrs, ..FolderRules::default() };
+    // Who gets files names the peer and the place; symlinks come as they are there.
+    let symlinks = SymlinkRule::Any;
+    let rules = FolderRules { keep_xattrs: options.xattrs, symlinks, ..FolderRules::default() };
     let hello = Hello {
         transfer,
         nonce: random()?,

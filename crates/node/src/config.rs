@@ -48,7 +48,7 @@ use zeroize::Zeroizing;
 pub use broker::{BrokerAccess, BrokerBucket, BrokerSection, BrokerStore};
 pub use diagnostic::Diagnostic;
 pub use directory::{DirectoryCertificates, DirectoryKeying, DirectorySection};
-pub use folder::FolderSection;
+pub use folder::{FolderSection, FolderSymlinks};
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;
 pub use kerberos::KerberosSection;

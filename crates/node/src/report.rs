@@ -13,6 +13,8 @@ mod sessionless;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::FolderSection;
+
 pub use carrier::CarrierReport;
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
@@ -139,6 +141,41 @@ pub struct NodeReport {
     pub warnings: Vec<String>,
     /// Lines that could not be written to its log.
     pub lost_log_lines: u64,
+    /// What peers may do in its folders, in the order of the file.
+    #[serde(default)]
+    pub folders: Vec<FolderReport>,
+}
+
+/// What peers may do in a folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FolderReport {
+    /// Its name.
+    pub name: String,
+    /// Peers that may list and get what is in it.
+    pub read: Vec<String>,
+    /// Peers that may send to it and replace what is in it.
+    pub write: Vec<String>,
+    /// Peers that may remove what is in it.
+    pub delete: Vec<String>,
+}
+
+impl FolderReport {
+    /// What a section of the configuration says.
+    #[must_use]
+    pub fn of(section: &FolderSection) -> FolderReport {
+        let FolderSection { name, read, write, delete, .. } = section.clone();
+        FolderReport { name, read, write, delete }
+    }
+
+    /// The rights with the peers that have them.
+    #[must_use]
+    pub fn rights(&self) -> String {
+        let line = |(right, peers): (&str, &[String])| match peers {
+            [] => format!("{right}: none"),
+            peers => format!("{right}: {}", peers.join(", ")),
+        };
+        [("read", &self.read[..]), ("write", &self.write), ("delete", &self.delete)].map(line).join("; ")
+    }
 }
 
 /// One peer.

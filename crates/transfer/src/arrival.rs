@@ -233,7 +233,7 @@ fn land(
     contents: impl Read,
     place: &ArrivalPlace,
 ) -> Result<LandedEntries, OpenError> {
-    let landing = LandingFolder::open(&place.folder, &manifest.below, manifest.transfer);
+    let landing = LandingFolder::open(&place.folder, &manifest.below, manifest.transfer, place.rules);
     let mut landing = landing.map_err(OpenError::Landing)?;
     if !place.replace {
         landing = landing.replacing_nothing();

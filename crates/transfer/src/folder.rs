@@ -7,12 +7,17 @@
 //!
 //! Two transfers to one name each write aside; the one that is whole last has the name. A directory is never replaced by something else,
 //! nor something else by a directory.
+//!
+//! A sender that may not read is told nothing of what is there ([`FolderRules::hidden`]).
 
 mod apply;
 mod checkpoint;
 mod error;
+mod fitting;
+mod given;
 mod group;
 mod keeper;
+mod links;
 mod log;
 mod partial;
 mod prune;
@@ -29,7 +34,9 @@ use rustix::fs::{FileType, OFlags};
 
 pub(crate) use apply::XATTR_NAMESPACE;
 pub use error::FolderError;
+pub(crate) use fitting::fit;
 pub use group::Settled;
+pub use links::SymlinkRule;
 pub use log::KeptFile;
 pub use partial::Partial;
 pub use receiving::Receiving;
@@ -54,6 +61,11 @@ pub struct FolderRules {
     pub keep_owners: bool,
     /// Whether extended attributes of the namespace `user` are kept. Others never are.
     pub keep_xattrs: bool,
+    /// Which symlinks are made.
+    pub symlinks: SymlinkRule,
+    /// Whether a sender is told nothing of what is there: no answer depends on it. What is in the way of an entry stays, and the entry
+    /// gets a number behind its name.
+    pub hidden: bool,
 }
 
 /// What there is under a name.
@@ -149,7 +161,22 @@ impl Folder {
         keep: &dyn Fn(&[u8]) -> bool,
         removed: &mut dyn FnMut(&[u8]),
     ) -> Result<(), FolderError> {
-        prune::prune(&self.beneath, folder, dry_run, keep, removed)
+        let folder = folder.map(|path| self.fit(path, true)).transpose()?;
+        prune::prune(&self.beneath, folder.as_ref(), dry_run, keep, removed)
+    }
+
+    /// The path under which an entry goes: its own, unless the rules hide what is there and something of another kind has it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the system.
+    pub(crate) fn fit(&self, path: &EntryPath, is_folder: bool) -> Result<EntryPath, FolderError> {
+        fit(&self.beneath, &self.rules, path, is_folder)
+    }
+
+    /// What senders may do.
+    pub(crate) fn rules(&self) -> &FolderRules {
+        &self.rules
     }
 
     /// Removes the unfinished files of transfers that no process works on: those that nothing was written to for `age` before `now`,

@@ -80,6 +80,11 @@ impl EntryPath {
         EntryPath::new([&self.0[..], b"/", name].concat())
     }
 
+    /// How many folders it is in.
+    pub(crate) fn depth(&self) -> usize {
+        self.0.iter().filter(|byte| **byte == b'/').count()
+    }
+
     /// The folder's path, if there is one, and the last name.
     pub(crate) fn split(&self) -> (Option<&[u8]>, &[u8]) {
         match self.0.iter().rposition(|byte| *byte == b'/') {

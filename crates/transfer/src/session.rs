@@ -34,7 +34,7 @@ pub use ends::{Aside, Content, ContentState, Destination, NotFound, Origin, Sett
 pub use event::{Tally, TransferError, TransferEvent, Watch};
 pub use kept::{SentCopies, ServedCopies};
 pub use pipe::{PipeAside, PipeContent, PipeDestination, PipeOrigin};
-pub use serve::{ServedRequest, SharedFolder, patterns, refuse, serve};
+pub use serve::{NO_DELETE, READ, ServedRequest, SharedFolder, WRITE, patterns, refuse, serve};
 pub use units::StreamEnds;
 
 /// How long a client waits for a server of which it hears nothing, or that takes nothing: its halves of the stream then fail with

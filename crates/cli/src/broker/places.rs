@@ -11,12 +11,11 @@ use strait_node::config::{Config, FolderSection};
 use strait_node::privileges::ServiceUser;
 use strait_transfer::TransferId;
 use strait_transfer::arrival::{ArrivalPermission, ArrivalPlace, FolderOwner, full_path};
-use strait_transfer::folder::FolderRules;
 use strait_transfer::on_receive::{OwedCommand, OwedCommands};
 use strait_transfer::path::Printable;
 use strait_transfer::sealed::{DeliveryReceipt, Manifest};
 
-use crate::files::{FoundFolder, ReceivedNames, ServedFolder, run_commands};
+use crate::files::{FoundFolder, ReceivedNames, ServedFolder, rules, run_commands};
 
 /// Where transfers go that no `[[folder]]` takes, and all that a command says it of.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +63,7 @@ impl ArrivalPlaces {
             return into(folder);
         }
         if let Some(folder) = self.folder(manifest) {
-            return match folder_place(folder) {
+            return match folder_place(folder, &self.name(&manifest.sender)) {
                 Ok(place) => ArrivalPermission::Take(place),
                 Err(error) => ArrivalPermission::Leave(format!(
                     "it is for the folder {}: {error}; `--into FOLDER` takes it elsewhere",
@@ -130,18 +129,13 @@ impl ArrivalPlaces {
 }
 
 /// A `[[folder]]` as it takes transfers.
-fn folder_place(folder: &ServedFolder) -> Result<ArrivalPlace, String> {
+fn folder_place(folder: &ServedFolder, sender: &String) -> Result<ArrivalPlace, String> {
     let FoundFolder { path, owner } = folder.found()?.clone();
     let owner = match owner {
         ServiceUser::Same => FolderOwner::Same,
         ServiceUser::Other { user, group } => FolderOwner::Other { user, group },
     };
-    let folder = &folder.section;
-    let rules = FolderRules {
-        max_bytes: folder.max_bytes,
-        max_entries: folder.max_entries,
-        ..FolderRules::default()
-    };
+    let rules = rules(&folder.section, sender);
     // As over the network: the newer one of two files of a name has it.
     Ok(ArrivalPlace { folder: path, rules, replace: true, owner })
 }

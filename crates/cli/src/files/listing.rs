@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use strait_transfer::message::{Asked, EntryKind, EntryMessage, Hello};
 use strait_transfer::path::Printable;
-use strait_transfer::session::{Watch, list};
+use strait_transfer::session::{NO_DELETE, READ, WRITE, Watch, list};
 
 use super::address::PeerPlace;
 use super::stream::{PeerStream, random};
@@ -24,6 +24,7 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     }
     let stream = PeerStream::open(flags.tunnel.as_deref(), place.target(), FilePriority::Now)?;
     let PeerPlace { folder, path, .. } = place;
+    let of_folders = folder.is_empty();
     let asked = Asked::List { folder, place: path, deep: flags.recursive };
     let hello = Hello { transfer: random()?, nonce: random()?, asked };
     let (hang_up, cancel) = (|| stream.hang_up(), AtomicBool::new(false));
@@ -32,7 +33,8 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     let mut each = |entry: EntryMessage| {
         // The place itself is not in it.
         if !entry.path.is_empty() {
-            let line = if flags.json { as_json(&entry) } else { as_text(&entry) };
+            let rights = if of_folders { rights(entry.mode) } else { Vec::new() };
+            let line = if flags.json { as_json(&entry, &rights) } else { as_text(&entry, &rights) };
             let _ = writeln!(out, "{line}");
         }
     };
@@ -42,8 +44,15 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     }
 }
 
-/// Permissions, size, time and name in one line.
-fn as_text(entry: &EntryMessage) -> String {
+/// What this node may do in a folder of the peer.
+fn rights(mode: u32) -> Vec<&'static str> {
+    let (read, write) = (mode & READ == READ, mode & WRITE == WRITE);
+    let all = [("read", read), ("write", write), ("delete", write && mode & NO_DELETE == 0)];
+    all.into_iter().filter_map(|(right, has)| has.then_some(right)).collect()
+}
+
+/// Permissions, size, time, name and rights in one line.
+fn as_text(entry: &EntryMessage, rights: &[&str]) -> String {
     let (kind, size, more) = match &entry.kind {
         EntryKind::File { size } => ('-', bytes(size.unwrap_or(0)), String::new()),
         EntryKind::Folder => ('d', String::new(), "/".to_owned()),
@@ -51,7 +60,8 @@ fn as_text(entry: &EntryMessage) -> String {
         EntryKind::HardLink { to } => ('-', String::new(), format!(" = {}", Printable(to))),
     };
     let time = day_and_time(entry.modified);
-    format!("{kind}{} {size:>8}  {time}  {}{more}", permissions(entry.mode), Printable(&entry.path))
+    let rights = if rights.is_empty() { String::new() } else { format!("  {}", rights.join(", ")) };
+    format!("{kind}{} {size:>8}  {time}  {}{more}{rights}", permissions(entry.mode), Printable(&entry.path))
 }
 
 fn permissions(mode: u32) -> String {
@@ -75,22 +85,25 @@ pub(crate) fn day_and_time(nanoseconds: i64) -> String {
 }
 
 /// The same for programs. Paths are escaped as on a terminal.
-fn as_json(entry: &EntryMessage) -> String {
+fn as_json(entry: &EntryMessage, rights: &[&str]) -> String {
     let (kind, size, to) = match &entry.kind {
         EntryKind::File { size } => ("file", *size, None),
         EntryKind::Folder => ("folder", None, None),
         EntryKind::Symlink { target } => ("symlink", None, Some(target)),
         EntryKind::HardLink { to } => ("hard-link", None, Some(to)),
     };
-    json!({
+    let mut line = json!({
         "path": Printable(&entry.path).to_string(),
         "kind": kind,
         "bytes": size,
         "mode": format!("{:04o}", entry.mode),
         "modified_nanoseconds": entry.modified,
         "to": to.map(|to| Printable(to).to_string()),
-    })
-    .to_string()
+    });
+    if !rights.is_empty() {
+        line["rights"] = json!(rights);
+    }
+    line.to_string()
 }
 
 #[cfg(test)]
@@ -105,5 +118,12 @@ mod tests {
         assert_eq!(day_and_time(-1), "1969-12-31 23:59");
         assert_eq!(permissions(0o640), "rw-r-----");
         assert_eq!(permissions(0o755), "rwxr-xr-x");
+    }
+
+    #[test]
+    fn the_rights_in_a_folder_are_named() {
+        assert_eq!(rights(READ), ["read"]);
+        assert_eq!(rights(READ | WRITE), ["read", "write", "delete"]);
+        assert_eq!(rights(WRITE | NO_DELETE), ["write"]);
     }
 }

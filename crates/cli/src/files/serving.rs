@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use strait_compress::Calibration;
-use strait_node::config::{Config, FolderSection};
+use strait_node::config::{Config, FolderSection, FolderSymlinks};
 use strait_node::daemon::ServiceMain;
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::runtime;
@@ -19,7 +19,7 @@ use strait_node::services::{
 };
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
-use strait_transfer::folder::FolderRules;
+use strait_transfer::folder::{FolderRules, SymlinkRule};
 use strait_transfer::message::FaultReason;
 use strait_transfer::on_receive::{CommandEnd, OwedCommand, OwedCommands, ReceiveCommand};
 use strait_transfer::session::{
@@ -144,8 +144,8 @@ impl FileService {
         }
         let calibration =
             self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
-        let may = |it: &FolderSection| it.read.contains(&head.peer) || it.write.contains(&head.peer);
-        let is_meant = |it: &ServedFolder| it.section.name.as_bytes() == head.name && may(&it.section);
+        let is_meant =
+            |it: &ServedFolder| it.section.name.as_bytes() == head.name && it.section.is_for(&head.peer);
         if let Some(folder) = self.folders.iter_mut().find(|folder| is_meant(folder)) {
             folder.look_again();
         }
@@ -192,20 +192,32 @@ impl FileService {
 /// A folder as a peer may use it.
 fn shared(folder: &ServedFolder, peer: &String) -> SharedFolder {
     let (path, folder) = (folder.path(), &folder.section);
-    let rules = FolderRules {
-        max_bytes: folder.max_bytes,
-        max_entries: folder.max_entries,
-        keep_xattrs: true,
-        ..FolderRules::default()
-    };
+    let rules = FolderRules { keep_xattrs: true, ..rules(folder, peer) };
     SharedFolder {
         name: folder.name.clone(),
         path,
         rules,
         read: folder.read.contains(peer),
         write: folder.write.contains(peer),
+        delete: folder.delete.contains(peer),
         patience: PREDECESSOR,
         copies: None,
+    }
+}
+
+/// What a peer may write into a folder.
+pub(crate) fn rules(folder: &FolderSection, peer: &String) -> FolderRules {
+    let symlinks = match folder.symlinks {
+        FolderSymlinks::Inside => SymlinkRule::Inside,
+        FolderSymlinks::Any => SymlinkRule::Any,
+        FolderSymlinks::None => SymlinkRule::None,
+    };
+    FolderRules {
+        max_bytes: folder.max_bytes,
+        max_entries: folder.max_entries,
+        symlinks,
+        hidden: !folder.read.contains(peer),
+        ..FolderRules::default()
     }
 }
 

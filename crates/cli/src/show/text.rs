@@ -95,8 +95,10 @@ fn node(node: &NodeReport) -> String {
     let unlisted = (node.unlisted_nodes > 0).then(|| {
         ("not listed", format!("{}, for logins with a ticket", counted(node.unlisted_nodes, "node")))
     });
+    let folders = node.folders.iter().map(|it| ("folder", format!("{} ({})", it.name, it.rights())));
     let warnings = node.warnings.iter().map(|warning| ("WARNING", warning.clone()));
-    let lines: Vec<_> = lines.into_iter().chain(unlisted).chain(lost).chain(warnings).collect();
+    let lines: Vec<_> =
+        lines.into_iter().chain(folders).chain(unlisted).chain(lost).chain(warnings).collect();
     format!("{}\n{}", node.interface, list(&lines))
 }
 

@@ -84,6 +84,9 @@ pub(crate) fn same(one: &Path, other: &Path) {
     }
 }
 
+/// What the first site may do.
+const READ_AND_WRITE: &str = "read = [\"site-a\"]\nwrite = [\"site-a\"]\n";
+
 /// Two sites; the second has a folder `inbox` that the first may read and write, and `secret` that it may not.
 pub(crate) struct Offices {
     pub(crate) pair: Pair,
@@ -120,13 +123,13 @@ impl Offices {
 
     /// Starts the daemon of the second, with `more` in the section of its inbox; files in it are root's.
     pub(crate) fn start_second(&mut self, more: &str) {
-        self.start_with(&format!("owner = \"root\"\n{more}"));
+        self.start_with(&format!("owner = \"root\"\n{READ_AND_WRITE}{more}"));
     }
 
     /// The same, but files in the inbox are its owner's.
     fn start_with(&mut self, more: &str) {
         let sections = format!(
-            "[[folder]]\nname = \"inbox\"\npath = \"{}\"\nread = [\"site-a\"]\nwrite = [\"site-a\"]\n{more}\n\
+            "[[folder]]\nname = \"inbox\"\npath = \"{}\"\n{more}\n\
              [[folder]]\nname = \"secret\"\npath = \"{}\"\n",
             self.inbox.display(),
             self.pair.dir.path().join("secret").display()
@@ -311,6 +314,67 @@ fn a_peer_reaches_no_folder_that_does_not_name_it() {
     assert!(unknown.contains("site-c"), "{unknown}");
 }
 
+/// Removes all that is in a folder.
+fn empty(folder: &Path) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { fs::remove_dir_all(path).unwrap() } else { fs::remove_file(path).unwrap() }
+    }
+}
+
+/// What a command said, without what measures time and the link.
+fn heard(output: &Output) -> String {
+    let said = [&output.stdout[..], &output.stderr].concat();
+    let said = String::from_utf8_lossy(&said);
+    let lines = said.lines().map(|line| line.split_once(" in ").map_or(line, |(what, _)| what));
+    format!("{:?} {}", output.status.code(), lines.collect::<Vec<_>>().join("\n"))
+}
+
+#[test]
+fn who_may_only_write_sees_the_same_by_every_command_whatever_is_there() {
+    if !allowed() {
+        return;
+    }
+    let mut offices = Offices::without_second(fast());
+    offices.start_with("owner = \"root\"\nwrite = [\"site-a\"]\n");
+    let inbox = &offices.inbox;
+    for (file, content) in [("same/salary.txt", "alice"), ("new/salary.txt/deep", "1"), ("new/f", "2")] {
+        let path = offices.here.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+    fs::create_dir(offices.here.join("empty")).unwrap();
+    let commands: [&[&str]; 14] = [
+        &["ls", "site-b:"],
+        &["ls", "site-b:inbox"],
+        &["ls", "site-b:inbox/salary.txt"],
+        &["get", "site-b:inbox/salary.txt", "."],
+        &["send", "same/salary.txt", "site-b"],
+        &["send", "same/salary.txt", "site-b", "--like", "salary.txt"],
+        &["send", "new/f", "site-b:inbox/salary.txt"],
+        &["send", "new", "site-b:inbox/salary.txt/deep"],
+        &["sync", "same", "site-b:inbox"],
+        &["sync", "new", "site-b:inbox"],
+        &["sync", "new", "site-b:inbox", "--dry-run"],
+        &["sync", "empty", "site-b:inbox", "--delete"],
+        &["sync", "empty", "site-b:inbox", "--delete", "--dry-run"],
+        &["sync", "empty", "site-b:inbox/salary.txt"],
+    ];
+    for command in commands {
+        let said = [true, false].map(|is_there| {
+            empty(inbox);
+            if is_there {
+                fs::write(inbox.join("salary.txt"), "alice").unwrap();
+            }
+            let said = heard(&offices.run(0, &command.iter().map(OsStr::new).collect::<Vec<_>>()));
+            assert!(!is_there || inbox.join("salary.txt").exists(), "{command:?}: it was removed");
+            said
+        });
+        println!("{command:?}: {}", said[0]);
+        assert_eq!(said[0], said[1], "{command:?}");
+    }
+}
+
 #[test]
 fn a_reload_gives_and_takes_leave() {
     if !allowed() {
@@ -345,7 +409,7 @@ fn what_serves_a_peer_has_no_privilege_and_acts_as_the_folders_owner() {
     if chown(&offices.inbox, Some(65_534), Some(65_534)).is_err() {
         return;
     }
-    offices.start_with("");
+    offices.start_with(READ_AND_WRITE);
     fs::write(offices.here.join("f"), noise(400_000, 3)).unwrap();
     let mut sending = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "400kbit"]);
     let mut sending = sending.current_dir(&offices.here).spawn().unwrap();
@@ -387,7 +451,7 @@ fn a_folder_that_is_swapped_for_a_link_or_another_folder_is_not_served() {
     if [&theirs, &offices.inbox].iter().any(|it| chown(it, Some(65_534), Some(65_534)).is_err()) {
         return;
     }
-    offices.start_with("");
+    offices.start_with(READ_AND_WRITE);
     fs::write(offices.here.join("f"), noise(3_000, 3)).unwrap();
     offices.good(&["send", "f", "site-b:inbox/before"]);
 
@@ -441,7 +505,7 @@ fn a_folder_of_roots_is_served_only_where_the_file_says_so() {
         return;
     }
     let mut offices = Offices::without_second(fast());
-    offices.start_with("");
+    offices.start_with(READ_AND_WRITE);
     fs::write(offices.here.join("f"), "x").unwrap();
     offices.bad(0, 1, &["send", "f", "site-b"]);
     assert!(offices.pair.logs().contains("owner = \"root\""), "{}", offices.pair.logs());

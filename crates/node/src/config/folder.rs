@@ -12,8 +12,18 @@ use super::reader::{Placed, Section};
 use super::sections::words;
 use super::value;
 
-pub(super) const KEYS: &[&str] =
-    &["name", "path", "read", "write", "owner", "on_receive", "max_bytes", "max_entries"];
+pub(super) const KEYS: &[&str] = &[
+    "name",
+    "path",
+    "read",
+    "write",
+    "delete",
+    "symlinks",
+    "owner",
+    "on_receive",
+    "max_bytes",
+    "max_entries",
+];
 
 /// Most arguments of a command, and most bytes of each: more than any has that a person writes.
 const ARGUMENTS_MAX: usize = 64;
@@ -28,8 +38,12 @@ pub struct FolderSection {
     pub path: PathBuf,
     /// The names of the peers that may read.
     pub read: Vec<String>,
-    /// The names of the peers that may write.
+    /// The names of the peers that may write: add what is not there, and replace what is.
     pub write: Vec<String>,
+    /// The names of the peers, which may write, that may remove.
+    pub delete: Vec<String>,
+    /// Which symlinks of peers are made there.
+    pub symlinks: FolderSymlinks,
     /// As whom files are read and written, by name; nothing for the user whom the folder belongs to.
     pub owner: Option<String>,
     /// The program, and its arguments, that is run there when a transfer has arrived; empty for none.
@@ -38,6 +52,26 @@ pub struct FolderSection {
     pub max_bytes: Option<u64>,
     /// Names of all that is in it, at most.
     pub max_entries: Option<u64>,
+}
+
+/// Which symlinks of peers are made in a folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FolderSymlinks {
+    /// Those that lead to no place outside of it.
+    #[default]
+    Inside,
+    /// All, as they are.
+    Any,
+    /// None.
+    None,
+}
+
+impl FolderSection {
+    /// Whether a peer may read or write; for others the folder is not there.
+    #[must_use]
+    pub fn is_for(&self, peer: &String) -> bool {
+        self.read.contains(peer) || self.write.contains(peer)
+    }
 }
 
 pub(super) fn folders(
@@ -85,9 +119,13 @@ fn folder(
         value::size(text).map_err(Problem::from)
     });
     let owner = section.parsed("owner", "a name in quotes", |name| words("owner", name));
+    let (read, write) = (named(section, "read", peers), named(section, "write", peers));
+    let symlinks = [FolderSymlinks::Inside, FolderSymlinks::Any, FolderSymlinks::None];
     Some(FolderSection {
-        read: named(section, "read", peers),
-        write: named(section, "write", peers),
+        delete: deleting(section, &read, &write, peers),
+        symlinks: section.choice_or("symlinks", &["inside", "any", "none"], &symlinks).unwrap_or_default(),
+        read,
+        write,
         owner: owner.map(|owner| owner.value),
         on_receive: command(section),
         max_bytes: size.map(|size| size.value),
@@ -110,6 +148,19 @@ fn named(section: &Section<'_>, key: &'static str, peers: &[FoundPeer]) -> Vec<S
         .into_iter()
         .map(|it| it.value)
         .collect()
+}
+
+/// The peers that may remove: without a list, those that may read and write. Who may not read would learn names from what it removes.
+fn deleting(section: &Section<'_>, read: &[String], write: &[String], peers: &[FoundPeer]) -> Vec<String> {
+    if section.value("delete").is_none() {
+        return write.iter().filter(|peer| read.contains(peer)).cloned().collect();
+    }
+    let may = |name: &str| {
+        let name = one_of_the_peers(name, peers)?;
+        if write.contains(&name) { Ok(name) } else { Err(Problem::DeleteWithoutWrite { peer: name }) }
+    };
+    let listed = section.list("delete", "a list of peers' names, as [\"site-b\"]", may);
+    listed.into_iter().map(|it| it.value).collect()
 }
 
 /// The name of a peer that is in the file.

@@ -294,6 +294,12 @@ pub enum Problem {
         /// Where the other is.
         line: usize,
     },
+    /// A peer that may remove and not write.
+    #[error("{peer} is not in `write`, and only who may write can remove; add it there, or take it out here")]
+    DeleteWithoutWrite {
+        /// The peer.
+        peer: String,
+    },
     /// A folder in another one, into which peers may write.
     #[error(
         "this folder is inside `{name}` (line {line}), where {peer} may write, and so put something else in its place; give it a \

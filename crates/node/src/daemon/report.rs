@@ -23,8 +23,8 @@ use crate::config::{PeerSection, Price};
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
-    DirectoryReport, DropReport, HistoryReport, NodeReport, PathReport, PeerReport, QueueReport,
-    RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport, ratio,
+    DirectoryReport, DropReport, FolderReport, HistoryReport, NodeReport, PathReport, PeerReport,
+    QueueReport, RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport, ratio,
 };
 use crate::{logging, outward};
 
@@ -87,6 +87,7 @@ impl Daemon {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             warnings: self.warnings(),
             lost_log_lines: logging::lost_lines(),
+            folders: self.config.folders.iter().map(FolderReport::of).collect(),
         }
     }
 

@@ -171,6 +171,7 @@ pub(crate) fn report() -> DaemonReport {
             warnings: vec!["danger".to_owned()],
             unlisted_nodes: 3,
             lost_log_lines: 2,
+            folders: Vec::new(),
         },
         peers: vec![peer()],
         directory: None,

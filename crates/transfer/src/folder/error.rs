@@ -53,6 +53,14 @@ pub enum FolderError {
     /// The folder for unfinished files belongs to another user.
     #[error("`.strait-partial` belongs to another user")]
     NotOurs,
+    /// The symlink leads out of the folder, or could.
+    #[error(
+        "the symlink leads out of the folder, or could: its target is absolute, goes up too far, or goes up behind a name"
+    )]
+    LeadsOut,
+    /// A symlink, where none are made.
+    #[error("the folder takes no symlinks")]
+    NoSymlinks,
     /// Any other error of the system.
     #[error("cannot {doing}: {error}")]
     System {

@@ -5,10 +5,13 @@ use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rustix::fs::{AtFlags, OFlags, fsync, linkat, renameat, syncfs};
+use rustix::fs::{AtFlags, FileType, OFlags, fsync, linkat, readlinkat, renameat, syncfs};
 use rustix::io::Errno;
 
 use super::apply::apply;
+use super::fitting::fit;
+use super::given::path_hash;
+use super::records::TransferRecord;
 use super::usage::Usage;
 use super::work::WorkFolder;
 use super::{FolderError, FolderRules};
@@ -40,6 +43,8 @@ pub(super) enum WholeKind {
         slot: u32,
         /// Whether there are records of it.
         recorded: bool,
+        /// What a resume knows it by, where the sender may not read.
+        state: Option<[u8; 8]>,
         /// Open, if the group has few.
         file: Option<Arc<File>>,
     },
@@ -120,12 +125,12 @@ pub(super) struct Place {
 
 impl Place {
     /// Makes contents durable, then gives each its name, then makes the names durable; not to files that `lost` bytes before. One answer
-    /// for each, in this order; and the numbers of files that have records no longer needed.
+    /// for each, in this order; and what a resume has to know.
     pub(super) fn commit(
         &self,
         group: WholeGroup,
         lost: &BTreeMap<u32, FolderError>,
-    ) -> (Vec<Settled>, Vec<u32>) {
+    ) -> (Vec<Settled>, Vec<TransferRecord>) {
         let contents = self.sync_contents(&group.entries);
         let mut folders = BTreeSet::new();
         let mut settled: Vec<Settled> = Vec::with_capacity(group.entries.len());
@@ -134,25 +139,21 @@ impl Place {
                 WholeKind::File { slot, .. } => lost.get(slot).map_or(Ok(()), |error| Err(*error)),
                 _ => Ok(()),
             };
-            let result = contents.and(whole).and_then(|()| self.place(entry));
-            if result.is_ok() {
-                folders.insert(entry.path.parent());
+            let placed = contents.and(whole).and_then(|()| self.place(entry));
+            if let Ok(path) = &placed {
+                folders.insert(path.parent());
                 if let WholeKind::Folder { .. } = entry.what {
-                    folders.insert(Some(entry.path.clone()));
+                    folders.insert(Some(path.clone()));
                 }
             }
-            settled.push(Settled { tag: entry.tag, result });
+            settled.push(Settled { tag: entry.tag, result: placed.map(drop) });
         }
         if let Err(error) = self.sync_folders(&folders) {
             settled.iter_mut().for_each(|it| it.result = it.result.and(Err(error)));
         }
         let done = group.entries.iter().zip(&settled).filter(|(_, it)| it.result.is_ok());
-        let recorded = done.filter_map(|(entry, _)| match entry.what {
-            WholeKind::File { slot, recorded: true, .. } => Some(slot),
-            _ => None,
-        });
-        let recorded = recorded.collect();
-        (settled, recorded)
+        let records = done.flat_map(|(entry, _)| records(entry)).collect();
+        (settled, records)
     }
 
     fn sync_contents(&self, entries: &[WholeEntry]) -> Result<(), FolderError> {
@@ -183,19 +184,21 @@ impl Place {
         Ok(())
     }
 
-    /// Gives one entry its name.
-    fn place(&self, entry: &WholeEntry) -> Result<(), FolderError> {
+    /// Gives one entry its name, and says which.
+    fn place(&self, entry: &WholeEntry) -> Result<EntryPath, FolderError> {
+        let is_folder = matches!(entry.what, WholeKind::Folder { .. });
+        let path = fit(&self.beneath, &self.rules, &entry.path, is_folder)?;
         let because = |error| FolderError::new("give a file its name", error);
         let name = match &entry.what {
             WholeKind::Folder { attributes } => {
-                let folder = self.beneath.folder(Some(entry.path.as_bytes()));
+                let folder = self.beneath.folder(Some(path.as_bytes()));
                 let folder = folder.map_err(|error| FolderError::new("open a folder", error))?;
-                return apply(folder, attributes, &self.rules);
+                return apply(folder, attributes, &self.rules).map(|()| path);
             }
             WholeKind::File { slot, .. } | WholeKind::Symlink { slot } => aside_name(*slot),
-            WholeKind::Link { to, slot } => self.link(to, *slot)?,
+            WholeKind::Link { to, slot } => self.link(&entry.path, to, *slot)?,
         };
-        let (folder, last) = self.beneath.parent(&entry.path).map_err(because)?;
+        let (folder, last) = self.beneath.parent(&path).map_err(because)?;
         let placed = self.rename(&name, &folder, last);
         let kept = matches!(entry.what, WholeKind::File { recorded: true, .. });
         if placed.is_err() && !kept {
@@ -207,7 +210,8 @@ impl Place {
                 FolderError::System { doing: "rename a file to where another disk is mounted", error }
             }
             error => because(error),
-        })
+        })?;
+        Ok(path)
     }
 
     fn rename(&self, name: &str, folder: &OwnedFd, last: &[u8]) -> Result<(), Errno> {
@@ -223,14 +227,39 @@ impl Place {
     }
 
     /// Makes the other name aside, to replace what may be under its own.
-    fn link(&self, to: &EntryPath, slot: u32) -> Result<String, FolderError> {
+    fn link(&self, path: &EntryPath, to: &EntryPath, slot: u32) -> Result<String, FolderError> {
         let because = |error| FolderError::new("make a hard link", error);
         let name = aside_name(slot);
-        let (folder, last) = self.beneath.parent(to).map_err(because)?;
+        let to = fit(&self.beneath, &self.rules, to, false)?;
+        let (folder, last) = self.beneath.parent(&to).map_err(because)?;
         self.work.remove(&name);
         linkat(&folder, last, self.work.folder(), &name, AtFlags::empty()).map_err(because)?;
-        Ok(name)
+        // What a symlink leads to depends on the folder that it is in.
+        let checked = self.check_symlink(path, &name);
+        checked.inspect_err(|_| self.work.remove(&name)).map(|()| name)
     }
+
+    /// Whether what is aside may have a path, if it is a symlink.
+    fn check_symlink(&self, path: &EntryPath, aside: &str) -> Result<(), FolderError> {
+        let because = |error| FolderError::new("look at a symlink", error);
+        let status = Status::at(self.work.folder(), aside.as_bytes()).map_err(because)?;
+        if status.kind() != FileType::Symlink {
+            return Ok(());
+        }
+        let target = readlinkat(self.work.folder(), aside, Vec::new()).map_err(because)?;
+        self.rules.symlinks.check(path.depth(), target.as_bytes())
+    }
+}
+
+/// What a resume has to know of an entry that has its name.
+fn records(entry: &WholeEntry) -> impl Iterator<Item = TransferRecord> {
+    let (slot, state) = match entry.what {
+        WholeKind::File { slot, recorded, state, .. } => (recorded.then_some(slot), state),
+        _ => (None, None),
+    };
+    let dropped = slot.map(|slot| TransferRecord::Dropped { slot });
+    let given = state.map(|state| TransferRecord::Given { path: path_hash(&entry.path), state });
+    dropped.into_iter().chain(given)
 }
 
 /// What a file aside is called.

@@ -115,7 +115,6 @@ fn run(place: &Place, mut log: PieceLog, todo: &Receiver<KeeperJob>, answer: &Se
             KeeperJob::Group(group) => {
                 let (settled, done) = place.commit(group, &lost);
                 let _ = answer.send(KeeperAnswer::Settled(settled));
-                let done: Vec<_> = done.into_iter().map(|slot| TransferRecord::Dropped { slot }).collect();
                 log.append(&done)
             }
         };

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 use super::FolderError;
+use super::given::GivenFiles;
 use super::records::TransferRecord;
 use super::work::WorkFolder;
 use crate::path::EntryPath;
@@ -54,6 +55,7 @@ pub(crate) struct PieceLog {
     file: File,
     len: u64,
     files: BTreeMap<u32, KeptFile>,
+    given: GivenFiles,
     /// Subtrees of all of them.
     held: usize,
 }
@@ -65,7 +67,8 @@ impl PieceLog {
         let file = work.file(NAME, OFlags::CREATE | OFlags::RDWR, doing)?;
         let mut bytes = Vec::new();
         (&file).take(MAX_READ).read_to_end(&mut bytes).map_err(|error| FolderError::of(doing, &error))?;
-        let mut log = PieceLog { work, file, len: 0, files: BTreeMap::new(), held: 0 };
+        let (files, given) = (BTreeMap::new(), GivenFiles::default());
+        let mut log = PieceLog { work, file, len: 0, files, given, held: 0 };
         let whole = log.read(&bytes);
         log.file.set_len(whole).map_err(|error| FolderError::of(doing, &error))?;
         log.len = whole;
@@ -117,7 +120,13 @@ impl PieceLog {
                 self.held -= file.as_ref().map_or(0, |file| file.pieces.len());
                 file.is_some()
             }
+            TransferRecord::Given { path, state } => self.given.add(*path, *state),
         }
+    }
+
+    /// The files that got their names.
+    pub(super) fn given(&self) -> &GivenFiles {
+        &self.given
     }
 
     /// The unfinished files.
@@ -151,10 +160,10 @@ impl PieceLog {
         self.file.sync_data().map_err(|error| FolderError::of("write the records of the transfer", &error))
     }
 
-    /// Bytes that say the same: at most 56 for a subtree, and the path for a file.
+    /// Bytes that say the same: at most 56 for a subtree, the path for a file, and 35 for one that has its name.
     fn needed(&self) -> u64 {
         let file = |file: &KeptFile| 40 + file.path.as_bytes().len() + 56 * file.pieces.len();
-        self.files.values().map(file).sum::<usize>() as u64
+        (self.files.values().map(file).sum::<usize>() + 35 * self.given.len()) as u64
     }
 
     /// Writes what is known into a new file, which takes the place of this one.
@@ -169,6 +178,7 @@ impl PieceLog {
                 .subtrees()
                 .for_each(|subtree| TransferRecord::Held { slot, subtree: *subtree }.put(&mut bytes));
         }
+        self.given.all().for_each(|(path, state)| TransferRecord::Given { path, state }.put(&mut bytes));
         let next = self.work.file(NEXT, OFlags::CREATE | OFlags::TRUNC | OFlags::RDWR, doing)?;
         let written = next.write_all_at(&bytes, 0).and_then(|()| next.sync_data());
         written.map_err(|error| FolderError::of(doing, &error))?;

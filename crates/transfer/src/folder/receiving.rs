@@ -11,6 +11,8 @@ use rustix::fs::OFlags;
 
 use super::apply::{allow_owner, apply};
 use super::checkpoint::{Checkpoint, EVERY, EVERY_BYTES};
+use super::fitting::fit;
+use super::given::{GivenFiles, path_hash, state_hash};
 use super::group::{ASIDE, Place, Settled, WholeEntry, WholeGroup, WholeKind, aside_name};
 use super::keeper::{Keeper, KeeperAnswer, KeeperJob};
 use super::log::{KeptFile, PieceLog};
@@ -33,6 +35,8 @@ pub struct Receiving {
     place: Arc<Place>,
     /// What earlier runs left, by path.
     kept: BTreeMap<EntryPath, KeptFile>,
+    /// What this run and earlier ones gave names, where the sender may not read.
+    given: GivenFiles,
     next_slot: u32,
     group: WholeGroup,
     /// When the group got its first entry.
@@ -56,17 +60,31 @@ impl Receiving {
         let names: Vec<_> = kept.values().map(|file| aside_name(file.slot).into_bytes()).collect();
         work.retain(|name| !name.starts_with(b"aside-") || names.iter().any(|kept| kept == name))?;
         let next_slot = log.files().map(|file| file.slot + 1).max().unwrap_or(0);
+        let given = log.given().clone();
         let place = Place { beneath: Arc::clone(&folder.beneath), work, rules: folder.rules, usage };
         let place = Arc::new(place);
         let keeper = Keeper::start(Arc::clone(&place), log)?;
         let (group, since, pending, unrecorded) = (WholeGroup::default(), None, 0, None);
-        Ok(Receiving { keeper, place, kept, next_slot, group, since, pending, unrecorded })
+        Ok(Receiving { keeper, place, kept, given, next_slot, group, since, pending, unrecorded })
     }
 
     /// What an earlier run left of a file.
     #[must_use]
     pub fn kept(&self, path: &EntryPath) -> Option<&KeptFile> {
         self.kept.get(path)
+    }
+
+    /// Whether this transfer gave a file in this state its name, as far as that is known: only where the rules hide what is there.
+    #[must_use]
+    pub fn gave(&self, path: &EntryPath, size: u64, attributes: &Attributes) -> bool {
+        let state = state_hash(size, attributes.modified, attributes.mode);
+        self.given.get(path) == Some(state)
+    }
+
+    /// Whether a hard link to this name may be made: where the rules hide what is there, to files of this transfer alone.
+    #[must_use]
+    pub fn may_link(&self, to: &EntryPath) -> bool {
+        !self.place.rules.hidden || self.given.get(to).is_some()
     }
 
     /// Begins a file of `size` bytes, if that is known. With `resume`, what an earlier run left is gone on with if it has this size;
@@ -147,9 +165,15 @@ impl Receiving {
             return Err(error);
         }
         let size = partial.file().metadata().map_or(0, |found| found.len());
+        let hidden = self.place.rules.hidden;
+        let state = hidden.then(|| state_hash(size, attributes.modified, attributes.mode));
+        if let Some(state) = state {
+            self.given.add(path_hash(&partial.identity.path), state);
+        }
         let what = WholeKind::File {
             slot: partial.identity.slot,
             recorded: partial.checkpoint.begun(),
+            state,
             file: Some(Arc::clone(partial.file())),
         };
         self.push(WholeEntry { tag, path: partial.identity.path, what }, size.min(EVERY_BYTES));

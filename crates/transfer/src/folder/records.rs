@@ -47,6 +47,13 @@ pub enum TransferRecord {
         /// As in `Begin`.
         slot: u32,
     },
+    /// A file is under its name, where the sender may not read.
+    Given {
+        /// The first bytes of the hash of its path.
+        path: [u8; 16],
+        /// The first bytes of the hash of its length, time and permissions.
+        state: [u8; 8],
+    },
 }
 
 impl TransferRecord {
@@ -86,6 +93,11 @@ impl TransferRecord {
                 out.push(3);
                 out.extend(slot.to_be_bytes());
             }
+            TransferRecord::Given { path, state } => {
+                out.push(4);
+                out.extend(path);
+                out.extend(state);
+            }
         }
     }
 
@@ -104,6 +116,10 @@ impl TransferRecord {
         let (what, body) = body.split_first()?;
         if *what == 0 {
             return Some(TransferRecord::Head { transfer: body.try_into().ok()? });
+        }
+        if *what == 4 {
+            let (path, state) = body.split_first_chunk()?;
+            return Some(TransferRecord::Given { path: *path, state: state.try_into().ok()? });
         }
         let (slot, body) = body.split_first_chunk()?;
         let slot = u32::from_be_bytes(*slot);
@@ -151,6 +167,7 @@ mod tests {
                 .prop_map(|(slot, size, version, path)| TransferRecord::Begin { slot, size, version, path }),
             (any::<u32>(), subtree).prop_map(|(slot, subtree)| TransferRecord::Held { slot, subtree }),
             any::<u32>().prop_map(|slot| TransferRecord::Dropped { slot }),
+            any::<([u8; 16], [u8; 8])>().prop_map(|(path, state)| TransferRecord::Given { path, state }),
         ]
     }
 

@@ -1,5 +1,6 @@
 mod attacks;
 mod limits;
+mod links;
 mod metadata;
 mod model;
 mod resume;

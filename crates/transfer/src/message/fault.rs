@@ -31,7 +31,7 @@ macro_rules! reasons {
 
 reasons! {
     /// The peer may not read or write this folder.
-    NotAllowed = 1, "not allowed", "the peer's configuration says who may read and write its folders";
+    NotAllowed = 1, "not allowed", "the peer's configuration says who may read, write and delete in its folders";
     /// There is no folder of this name.
     NoFolder = 2, "no such folder at the peer", "`strait ls PEER:` lists the folders";
     /// A path leaves the folder, or a name cannot be a file's.
@@ -68,6 +68,8 @@ reasons! {
     NoFirstName = 18, "the file it links to was not received", "see the error of that file";
     /// As many streams of this peer, or of all, are served as may be.
     TooMany = 19, "the peer serves as many streams as it may", "try again when one of the transfers has ended";
+    /// A symlink that the receiving folder does not take.
+    SymlinkRefused = 20, "the receiver does not make this symlink", "leave it out with --exclude; the peer's configuration says which it makes (`symlinks`)";
 }
 
 /// A reason and what there is to say about it.

@@ -7,6 +7,7 @@
 
 mod naming;
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -16,12 +17,20 @@ use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Timespec, Timestamps
 
 use super::manifest::{SealedEntry, SealedKind, check_path};
 use super::object::Landing;
-use crate::folder::{FolderError, WORKING_FOLDER};
+use crate::beneath::Beneath;
+use crate::folder::{FolderError, FolderRules, WORKING_FOLDER, fit};
+use crate::path::EntryPath;
+use crate::stamp::Status;
 use crate::{FolderPath, TransferId};
 
 /// A folder that takes the entries of one transfer.
 pub struct LandingFolder {
-    root: OwnedFd,
+    root: Beneath,
+    rules: FolderRules,
+    /// How many names it is below the permitted folder.
+    depth: usize,
+    /// Files that are there, where the sender may not hear what else is: hard links are made to them alone.
+    made: BTreeSet<Vec<u8>>,
     /// The name of what is not yet whole; one for each transfer, so that a second attempt replaces what the first left.
     aside: String,
     file: Option<(File, u64)>,
@@ -38,18 +47,27 @@ impl LandingFolder {
     ///
     /// # Errors
     /// As the system's; a symbolic link on the way is one.
-    pub fn open(root: &FolderPath, below: &[u8], transfer: TransferId) -> io::Result<LandingFolder> {
-        let mut root = root.open(OFlags::PATH | OFlags::DIRECTORY)?;
+    pub fn open(
+        root: &FolderPath,
+        below: &[u8],
+        transfer: TransferId,
+        rules: FolderRules,
+    ) -> io::Result<LandingFolder> {
+        let mut root = Beneath::of(root.open(OFlags::PATH | OFlags::DIRECTORY)?);
+        let mut depth = 0;
         if !below.is_empty() {
             check_path(below).map_err(io::Error::other)?;
             allowed(below)?;
-            for end in ends(below) {
-                make_folder(&root, &below[..end])?;
+            let below = fitted(&root, &rules, below, true)?;
+            for end in ends(&below) {
+                make_folder(root.root(), &below[..end])?;
             }
-            root = folder(&root, below)?;
+            root = Beneath::of(folder(root.root(), &below)?);
+            depth = ends(&below).count();
         }
-        let aside = format!(".strait-{transfer}.part");
-        Ok(LandingFolder { root, aside, file: None, parent: None, top: below.is_empty(), replace: true })
+        let (aside, made) = (format!(".strait-{transfer}.part"), BTreeSet::new());
+        let (file, parent, top) = (None, None, below.is_empty());
+        Ok(LandingFolder { root, rules, depth, made, aside, file, parent, top, replace: true })
     }
 
     /// The same, but what is there under a name stays, unless it is what would be put there.
@@ -65,7 +83,8 @@ impl LandingFolder {
         let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
         if self.parent.as_ref().is_none_or(|(_, at)| at != parent) {
             self.leave()?;
-            let opened = if parent.is_empty() { self.root.try_clone()? } else { folder(&self.root, parent)? };
+            let root = self.root.root();
+            let opened = if parent.is_empty() { root.try_clone()? } else { folder(root, parent)? };
             self.parent = Some((opened, parent.to_vec()));
         }
         Ok(name)
@@ -90,17 +109,53 @@ impl LandingFolder {
     fn name(&self, name: &[u8]) -> io::Result<()> {
         naming::rename(self.parent()?, self.aside.as_bytes(), name, self.replace)
     }
-}
 
-impl Landing for LandingFolder {
-    fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
+    /// The path that an entry gets.
+    fn fit(&self, entry: &SealedEntry) -> io::Result<Vec<u8>> {
+        fitted(&self.root, &self.rules, &entry.path, entry.kind == SealedKind::Folder)
+    }
+
+    /// Whether the rules allow a symbolic link under this path.
+    fn check_symlink(&self, path: &[u8], target: &[u8]) -> io::Result<()> {
+        let depth = self.depth + ends(path).count() - 1;
+        self.rules.symlinks.check(depth, target).map_err(io::Error::other)
+    }
+
+    /// Makes another name aside for a file of this transfer.
+    fn link(&self, path: &[u8], to: &[u8]) -> io::Result<()> {
+        if self.rules.hidden && !self.made.contains(to) {
+            return Err(io::Error::other("the file it links to was not received"));
+        }
+        let to = fitted(&self.root, &self.rules, to, false)?;
+        let cut = to.iter().rposition(|byte| *byte == b'/');
+        let (of, old) = cut.map_or((&b""[..], &to[..]), |at| (&to[..at], &to[at + 1..]));
+        let root = self.root.root();
+        let of = if of.is_empty() { root.try_clone()? } else { folder(root, of)? };
+        fs::linkat(&of, old, self.parent()?, &self.aside, AtFlags::empty())?;
+        // Something else may have the file's name by now.
+        if Status::at(self.parent()?, self.aside.as_bytes())?.kind() == fs::FileType::Symlink {
+            self.check_symlink(path, fs::readlinkat(self.parent()?, &self.aside, Vec::new())?.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// An error as the sender may hear it.
+    fn told(&self, error: io::Error) -> io::Error {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let of_disk = matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem);
+        let tells = self.rules.hidden && error.raw_os_error().is_some() && !of_disk;
+        if tells { io::Error::other("the receiver cannot write it") } else { error }
+    }
+
+    fn try_begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
         if self.top {
             allowed(&entry.path)?;
         }
+        let path = self.fit(entry)?;
         if let SealedKind::Folder = entry.kind {
-            return make_folder(&self.root, &entry.path);
+            return make_folder(self.root.root(), &path);
         }
-        let name = self.enter(&entry.path)?;
+        let name = self.enter(&path)?;
         self.clear()?;
         let parent = self.parent()?;
         match &entry.kind {
@@ -112,22 +167,41 @@ impl Landing for LandingFolder {
                 Ok(())
             }
             SealedKind::Symlink { target } => {
+                self.check_symlink(&path, target)?;
                 fs::symlinkat(target.as_slice(), parent, &self.aside)?;
                 let times = times(entry.mtime);
                 fs::utimensat(parent, &self.aside, &times, AtFlags::SYMLINK_NOFOLLOW)?;
                 self.name(name)
             }
             SealedKind::HardLink { to } => {
-                let cut = to.iter().rposition(|byte| *byte == b'/');
-                let (of, old) = cut.map_or((&b""[..], &to[..]), |at| (&to[..at], &to[at + 1..]));
-                let of = if of.is_empty() { self.root.try_clone()? } else { folder(&self.root, of)? };
-                fs::linkat(&of, old, parent, &self.aside, AtFlags::empty())?;
+                self.link(&path, to)?;
                 // Renaming one name of a file to another of the same file does nothing, and both stay.
                 self.name(name)?;
                 self.clear()
             }
             SealedKind::Folder => Ok(()),
         }
+    }
+
+    fn try_end(&mut self, entry: &SealedEntry) -> io::Result<()> {
+        let (file, len) = self.file.take().ok_or_else(|| io::Error::other("no file was begun"))?;
+        file.set_len(len)?;
+        fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
+        fs::futimens(&file, &times(entry.mtime))?;
+        file.sync_all()?;
+        let path = self.fit(entry)?;
+        let cut = path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
+        self.name(&path[cut..])?;
+        if self.rules.hidden {
+            self.made.insert(entry.path.clone());
+        }
+        Ok(())
+    }
+}
+
+impl Landing for LandingFolder {
+    fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
+        self.try_begin(entry).map_err(|error| self.told(error))
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -141,13 +215,7 @@ impl Landing for LandingFolder {
     }
 
     fn end(&mut self, entry: &SealedEntry) -> io::Result<()> {
-        let (file, len) = self.file.take().ok_or_else(|| io::Error::other("no file was begun"))?;
-        file.set_len(len)?;
-        fs::fchmod(&file, Mode::from_raw_mode(entry.mode))?;
-        fs::futimens(&file, &times(entry.mtime))?;
-        file.sync_all()?;
-        let cut = entry.path.iter().rposition(|byte| *byte == b'/').map_or(0, |at| at + 1);
-        self.name(&entry.path[cut..])
+        self.try_end(entry).map_err(|error| self.told(error))
     }
 
     fn abandon(&mut self) {
@@ -162,14 +230,15 @@ impl Landing for LandingFolder {
         self.leave()?;
         // From the innermost: a time and a mode stay only where nothing is made any more.
         for entry in entries.iter().rev().filter(|entry| entry.kind == SealedKind::Folder) {
-            let Ok(folder) = folder(&self.root, &entry.path) else { continue };
+            let opened = self.fit(entry).and_then(|path| folder(self.root.root(), &path));
+            let Ok(folder) = opened else { continue };
             // A folder that was there may be another user's; it keeps its own then.
             let _ = fs::utimensat(&folder, ".", &times(entry.mtime), AtFlags::empty());
             let _ = fs::chmodat(&folder, ".", Mode::from_raw_mode(entry.mode), AtFlags::empty());
             // The mode may forbid to read it; then its folder's synchronisation has to do.
             let _ = sync(&folder);
         }
-        sync(&self.root)
+        sync(self.root.root())
     }
 }
 
@@ -186,6 +255,13 @@ fn allowed(path: &[u8]) -> io::Result<()> {
         return Err(io::Error::other(FolderError::Reserved));
     }
     Ok(())
+}
+
+/// See [`fit`].
+fn fitted(root: &Beneath, rules: &FolderRules, path: &[u8], is_folder: bool) -> io::Result<Vec<u8>> {
+    let path = EntryPath::new(path).map_err(io::Error::other)?;
+    let fitted = fit(root, rules, &path, is_folder).map_err(io::Error::other)?;
+    Ok(fitted.as_bytes().to_vec())
 }
 
 /// Where each name of a path ends.

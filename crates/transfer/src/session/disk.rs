@@ -30,6 +30,7 @@ impl From<FolderError> for FileFault {
             FolderError::WrongSize => FaultReason::WrongSize,
             FolderError::WrongHash => FaultReason::WrongHash,
             FolderError::Busy => FaultReason::Busy,
+            FolderError::LeadsOut | FolderError::NoSymlinks => FaultReason::SymlinkRefused,
             FolderError::NotOurs | FolderError::System { .. } => FaultReason::Unwritable,
         };
         FileFault::new(reason, error.to_string())
@@ -51,8 +52,6 @@ pub struct DiskDestination {
     patterns: Patterns,
     /// Base of patches for files that have no older one under their name.
     like: Option<EntryPath>,
-    /// Whether patches may refer to what is there.
-    patches: bool,
     /// Whether files that were there before are looked for under other names.
     search: bool,
     same: SameContents,
@@ -76,7 +75,7 @@ impl DiskDestination {
         let mut receiving = if dry_run { None } else { Some(folder.receive(transfer)?) };
         let mut fresh = false;
         if let Some((receiving, place)) = receiving.as_mut().zip(place.as_ref()) {
-            fresh = folder.look(place)?.is_none();
+            fresh = !folder.rules().hidden && folder.look(place)?.is_none();
             receiving.make_folders(place)?;
         }
         Ok(DiskDestination {
@@ -86,7 +85,6 @@ impl DiskDestination {
             fresh,
             patterns,
             like: None,
-            patches: true,
             search: false,
             same: SameContents::default(),
             settled: Vec::new(),
@@ -101,12 +99,6 @@ impl DiskDestination {
     pub fn like(mut self, below: &[u8]) -> Result<DiskDestination, FileFault> {
         self.like = if below.is_empty() { None } else { Some(self.named(below)?) };
         Ok(self)
-    }
-
-    /// Every file comes whole: ids of what is there would confirm guesses of a sender that may not read it.
-    #[must_use]
-    pub fn without_patches(self) -> DiskDestination {
-        DiskDestination { patches: false, ..self }
     }
 
     /// A file whose content is in another file below the place is taken from there. A sender that may not read there would learn what
@@ -133,9 +125,38 @@ impl DiskDestination {
         self.path(below)?.ok_or(FileFault::from(FaultReason::InTheWay))
     }
 
+    /// Whether the sender is told nothing of what is there.
+    fn hides(&self) -> bool {
+        self.folder.rules().hidden
+    }
+
+    /// Whether an entry need not come: it is there, or where the sender may not hear that, this transfer has brought it.
+    fn has(&self, path: &EntryPath, size: Option<u64>, entry: &EntryMessage) -> Result<bool, FileFault> {
+        let attributes = attributes(entry);
+        if self.hides() {
+            let receiving = self.receiving.as_ref().zip(size);
+            return Ok(receiving.is_some_and(|(it, size)| it.gave(path, size, &attributes)));
+        }
+        let Some(there) = self.folder.look(path)? else { return Ok(false) };
+        if there.is_folder {
+            return Err(FaultReason::InTheWay.into());
+        }
+        let same = there.is_file && Some(there.stamp.size) == size && there.stamp.modified == entry.modified;
+        if same && there.attributes.mode != entry.mode && self.receiving.is_some() {
+            self.folder.reapply(path, &attributes)?;
+        }
+        Ok(same)
+    }
+
     fn receiving(&mut self) -> Result<&mut Receiving, FileFault> {
         self.receiving.as_mut().ok_or(FileFault::from(FaultReason::System))
     }
+}
+
+/// A fault as a sender hears it that may not know what is there.
+pub(super) fn unseen(fault: FileFault) -> FileFault {
+    use FaultReason::{InTheWay, NoFolder, System, Unwritable};
+    if matches!(fault.reason, InTheWay | NoFolder | System | Unwritable) { Unwritable.into() } else { fault }
 }
 
 fn attributes(entry: &EntryMessage) -> Attributes {
@@ -155,24 +176,15 @@ impl Destination for DiskDestination {
         if entry.path.is_empty() {
             return Ok(self.fresh);
         }
-        Ok(self.receiving()?.make_folder(&path)?)
+        let made = self.receiving()?.make_folder(&path)?;
+        Ok(made && !self.hides())
     }
 
     fn standing(&mut self, entry: &EntryMessage) -> Result<Standing, FileFault> {
         let path = self.named(&entry.path)?;
         let EntryKind::File { size } = entry.kind else { return Ok(Standing::Other) };
-        if let Some(there) = self.folder.look(&path)? {
-            if there.is_folder {
-                return Err(FaultReason::InTheWay.into());
-            }
-            let same =
-                there.is_file && Some(there.stamp.size) == size && there.stamp.modified == entry.modified;
-            if same {
-                if there.attributes.mode != entry.mode && self.receiving.is_some() {
-                    self.folder.reapply(&path, &attributes(entry))?;
-                }
-                return Ok(Standing::Same);
-            }
+        if self.has(&path, size, entry)? {
+            return Ok(Standing::Same);
         }
         let kept = self.receiving.as_ref().and_then(|receiving| receiving.kept(&path));
         let Some((kept, size)) = kept.filter(|kept| kept.size == size).zip(size) else {
@@ -188,7 +200,8 @@ impl Destination for DiskDestination {
     }
 
     fn older(&mut self, entry: &EntryMessage) -> Option<(File, u64)> {
-        let same = self.named(&entry.path).ok().filter(|_| self.patches)?;
+        // Ids of what is there would confirm guesses of a sender that may not read it.
+        let same = self.named(&entry.path).ok().filter(|_| !self.hides())?;
         // A file under the same name is likelier to be the older one than what the user names for all.
         let all = [Some(same), self.like.clone()].into_iter().flatten();
         all.into_iter().find_map(|path| {
@@ -244,6 +257,9 @@ impl Destination for DiskDestination {
             }
             (EntryKind::HardLink { to }, _) => {
                 let to = self.named(to)?;
+                if !self.receiving()?.may_link(&to) {
+                    return Err(FaultReason::NoFirstName.into());
+                }
                 self.receiving()?.hard_link(tag, path, to)?;
             }
             (EntryKind::Folder, _) => self.receiving()?.finish_folder(tag, path, attributes),
@@ -274,6 +290,9 @@ impl Destination for DiskDestination {
         removed: &mut dyn FnMut(&[u8]),
     ) -> Result<(), FileFault> {
         let path = self.path(folder)?;
+        if dry_run && self.hides() {
+            return Ok(());
+        }
         if dry_run && path.as_ref().is_some_and(|path| !matches!(self.folder.look(path), Ok(Some(_)))) {
             return Ok(());
         }
@@ -282,8 +301,27 @@ impl Destination for DiskDestination {
             keep(name) || !self.patterns.allow(&path, false) || !self.patterns.allow(&path, true)
         };
         let above = self.place.as_ref().map_or(0, |place| place.as_bytes().len() + 1);
-        let pruned = self.folder.prune(path.as_ref(), dry_run, &keep, &mut |path| removed(&path[above..]));
-        Ok(pruned?)
+        let hides = self.hides();
+        let mut removed = |path: &[u8]| {
+            if !hides {
+                removed(&path[above..])
+            }
+        };
+        Ok(self.folder.prune(path.as_ref(), dry_run, &keep, &mut removed)?)
+    }
+
+    fn told(&self, fault: FileFault) -> FileFault {
+        if self.hides() { unseen(fault) } else { fault }
+    }
+
+    fn went(&self, entry: &EntryMessage) -> Vec<u8> {
+        let is_folder = entry.kind == EntryKind::Folder;
+        let fitted = self.named(&entry.path).ok().and_then(|path| self.folder.fit(&path, is_folder).ok());
+        let Some(fitted) = fitted.filter(|_| self.hides()) else { return entry.path.clone() };
+        // What is above the place is not in the path of an entry.
+        let names = entry.path.split(|byte| *byte == b'/').count();
+        let all: Vec<&[u8]> = fitted.as_bytes().split(|byte| *byte == b'/').collect();
+        all[all.len().saturating_sub(names)..].join(&b'/')
     }
 }
 

@@ -166,6 +166,16 @@ pub trait Destination {
         keep: &dyn Fn(&[u8]) -> bool,
         removed: &mut dyn FnMut(&[u8]),
     ) -> Result<(), FileFault>;
+
+    /// A fault as the sender may hear it.
+    fn told(&self, fault: FileFault) -> FileFault {
+        fault
+    }
+
+    /// The path that an entry got, below the place.
+    fn went(&self, entry: &EntryMessage) -> Vec<u8> {
+        entry.path.clone()
+    }
 }
 
 /// A file that is being received.

@@ -252,7 +252,7 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         }
         self.tally.failed += 1;
         self.watch.tell(TransferEvent::Failed { path: entry.path, fault: fault.clone() });
-        self.out.push(FileMessage::Failed { entry: index, fault });
+        self.out.push(FileMessage::Failed { entry: index, fault: self.destination.told(fault) });
     }
 
     fn left(&mut self, index: u64, complete: bool) -> Step {

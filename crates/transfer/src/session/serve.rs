@@ -10,7 +10,7 @@ use strait_stream::unit::UnitWriter;
 
 use super::client::{heard, say};
 use super::content::SenderNonces;
-use super::disk::{DiskDestination, DiskOrigin};
+use super::disk::{DiskDestination, DiskOrigin, unseen};
 use super::driver::{ReceiverOrders, run_receiver};
 use super::ends::Origin;
 use super::event::{Tally, TransferError, TransferEvent, Watch};
@@ -38,8 +38,10 @@ pub struct SharedFolder {
     pub rules: FolderRules,
     /// Whether this peer may read.
     pub read: bool,
-    /// Whether this peer may write.
+    /// Whether this peer may write: add what is not there, and replace what is.
     pub write: bool,
+    /// Whether this peer, which may write, may remove.
+    pub delete: bool,
     /// How long a run of a transfer waits for an earlier one of the same transfer to end.
     pub patience: Duration,
     /// Where copies of what the peer got are kept, if they are.
@@ -126,7 +128,11 @@ fn prepare(
             if !shared.write {
                 return Err(FaultReason::NotAllowed.into());
             }
-            let open = Folder::open(&shared.path, shared.rules)?;
+            if options.delete && !shared.delete {
+                return Err(FileFault::new(FaultReason::NotAllowed, "to remove anything there"));
+            }
+            let rules = FolderRules { hidden: !shared.read, ..shared.rules };
+            let open = Folder::open(&shared.path, rules)?;
             let patterns = patterns(&options.patterns)?;
             let place = checked(&place)?;
             let begun = Instant::now();
@@ -137,12 +143,12 @@ fn prepare(
                     Err(fault) if fault.reason == FaultReason::Busy && begun.elapsed() < shared.patience => {
                         thread::sleep(LOOK);
                     }
+                    Err(fault) if !shared.read => return Err(unseen(fault)),
                     opened => break opened?,
                 }
             };
             let destination = destination.like(&options.like)?;
-            let destination =
-                if shared.read { destination.searching() } else { destination.without_patches() };
+            let destination = if shared.read { destination.searching() } else { destination };
             Ok(Prepared::Receive(destination, options))
         }
         Asked::Pull { folder, paths, options } => {
@@ -195,9 +201,18 @@ fn checked(path: &[u8]) -> Result<Option<EntryPath>, FileFault> {
     EntryPath::new(path).map(Some).map_err(|error| FileFault::new(FaultReason::Escapes, error.to_string()))
 }
 
+/// The rights of a peer as permissions of an entry of the list of folders. In a folder with the last one, as with the sticky bit of Unix
+/// (chmod(1)), names are made and not removed.
+pub const READ: u32 = 0o500;
+/// As [`READ`].
+pub const WRITE: u32 = 0o300;
+/// As [`READ`].
+pub const NO_DELETE: u32 = 0o1000;
+
 /// A folder as an entry of the list of folders.
 fn named(folder: &SharedFolder) -> EntryMessage {
-    let mode = if folder.read { 0o500 } else { 0 } | if folder.write { 0o300 } else { 0 };
+    let write = if folder.delete { WRITE } else { WRITE | NO_DELETE };
+    let mode = if folder.read { READ } else { 0 } | if folder.write { write } else { 0 };
     EntryMessage::new(folder.name.clone().into_bytes(), EntryKind::Folder, mode, 0)
 }
 

@@ -1,6 +1,7 @@
 //! Whole sessions over a socket pair, and single messages of a hostile sender.
 
 mod changed;
+mod hidden;
 mod hostile;
 mod kept;
 mod many_names;

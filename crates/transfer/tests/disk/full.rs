@@ -86,6 +86,7 @@ fn push_all(from: &Path, to: &Path) -> (Result<Tally, TransferError>, u64) {
         rules,
         read: true,
         write: true,
+        delete: true,
         patience,
         copies: None,
     };

@@ -42,6 +42,7 @@ pub(crate) fn report() -> DaemonReport {
             warnings: Vec::new(),
             unlisted_nodes: 0,
             lost_log_lines: 0,
+            folders: Vec::new(),
         },
         peers: vec![peer()],
         directory: None,

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use super::super::FolderError;
 use super::super::apply::{allow_owner, apply_to_symlink};
 use super::super::group::{WholeEntry, WholeKind, aside_name};
-use super::{Receiving, allowed};
+use super::{Receiving, allowed, fit};
 use crate::path::EntryPath;
 use crate::stamp::Attributes;
 
@@ -19,6 +19,7 @@ impl Receiving {
     pub fn make_folder(&mut self, path: &EntryPath) -> Result<bool, FolderError> {
         allowed(path)?;
         let because = |error| FolderError::new("make a folder", error);
+        let path = &fit(&self.place.beneath, &self.place.rules, path, true)?;
         let (parent, name) = self.place.beneath.parent(path).map_err(because)?;
         match mkdirat(&parent, name, Mode::RWXU) {
             Ok(()) => {
@@ -63,11 +64,11 @@ impl Receiving {
         self.push(WholeEntry { tag, path, what: WholeKind::Folder { attributes } }, 0);
     }
 
-    /// Makes a symlink aside, as it is: what it names is not looked at. It gets its name with the next group.
+    /// Makes a symlink aside, as it is: what is where it leads is not looked at. It gets its name with the next group.
     ///
     /// # Errors
     ///
-    /// If the path is not allowed, the folder's limits are reached, or the symlink cannot be made.
+    /// If the path is not allowed or the rules allow no such symlink, the folder's limits are reached, or the symlink cannot be made.
     pub fn symlink(
         &mut self,
         tag: u64,
@@ -76,6 +77,7 @@ impl Receiving {
         attributes: &Attributes,
     ) -> Result<(), FolderError> {
         allowed(&path)?;
+        self.place.rules.symlinks.check(path.depth(), target)?;
         self.place.usage.take_entry()?;
         let slot = self.take_slot();
         let (work, name) = (&self.place.work, aside_name(slot));

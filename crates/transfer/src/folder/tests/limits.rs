@@ -106,12 +106,12 @@ fn a_file_whose_bytes_did_not_reach_the_disk_does_not_get_its_name() {
     let mut whole = group::WholeGroup::default();
     for slot in 0..3 {
         place.work.file(&group::aside_name(slot), group::ASIDE, "make a file").unwrap();
-        let what = group::WholeKind::File { slot, recorded: true, file: None };
+        let what = group::WholeKind::File { slot, recorded: true, state: None, file: None };
         whole.push(group::WholeEntry { tag: slot.into(), path: path(format!("f{slot}")), what }, 0);
     }
     let error = FolderError::System { doing: "make a file durable", error: rustix::io::Errno::IO };
     let (settled, done) = place.commit(whole, &[(1, error)].into());
     assert_eq!(settled.iter().map(|it| it.result).collect::<Vec<_>>(), [Ok(()), Err(error), Ok(())]);
-    assert_eq!(done, [0, 2]);
+    assert_eq!(done, [0, 2].map(|slot| records::TransferRecord::Dropped { slot }));
     assert_eq!(names(&folder), ["f0", "f2"]);
 }

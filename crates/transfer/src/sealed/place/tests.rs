@@ -14,7 +14,7 @@ fn file(path: &str) -> SealedEntry {
 }
 
 fn landing(folder: &Path) -> LandingFolder {
-    LandingFolder::open(&folder.into(), b"", TransferId::from_bytes([1; 16])).unwrap()
+    LandingFolder::open(&folder.into(), b"", TransferId::from_bytes([1; 16]), FolderRules::default()).unwrap()
 }
 
 fn land(landing: &mut LandingFolder, entry: &SealedEntry, bytes: &[u8]) -> io::Result<()> {
@@ -43,7 +43,7 @@ fn entries_have_their_names_modes_times_and_links() {
         SealedEntry { mode: 0o500, ..entry(b"d", SealedKind::Folder) },
         file("d/a"),
         entry(b"d/h", SealedKind::HardLink { to: b"d/a".to_vec() }),
-        entry(b"d/l", SealedKind::Symlink { target: b"/nowhere".to_vec() }),
+        entry(b"d/l", SealedKind::Symlink { target: b"nowhere".to_vec() }),
         file("d\u{fffd}"),
     ];
     for entry in &entries {
@@ -59,7 +59,7 @@ fn entries_have_their_names_modes_times_and_links() {
         assert_eq!(of(name).mtime_nsec(), 123_456_789);
     }
     assert_eq!(of("d/a").ino(), of("d/h").ino());
-    assert_eq!(std::fs::read_link(scratch.path().join("d/l")).unwrap(), Path::new("/nowhere"));
+    assert_eq!(std::fs::read_link(scratch.path().join("d/l")).unwrap(), Path::new("nowhere"));
     assert_eq!(std::fs::read(scratch.path().join("d/a")).unwrap(), b"abc");
 }
 
@@ -96,7 +96,15 @@ fn no_link_leads_out_of_the_folder() {
     // A link in the place of the file's own name is replaced, not followed.
     land(&mut landing, &file("a"), b"abc").unwrap();
     assert!(std::fs::symlink_metadata(inside.join("a")).unwrap().is_file());
-    assert!(LandingFolder::open(&inside.clone().into(), b"link", TransferId::from_bytes([1; 16])).is_err());
+    assert!(
+        LandingFolder::open(
+            &inside.clone().into(),
+            b"link",
+            TransferId::from_bytes([1; 16]),
+            FolderRules::default()
+        )
+        .is_err()
+    );
     // A link that a transfer itself made is not followed by its later entries.
     land(
         &mut landing,
@@ -142,11 +150,12 @@ fn folders_below_are_made_where_they_lack() {
     let scratch = ScratchFolder::new();
     let id = TransferId::from_bytes([1; 16]);
     for _ in 0..2 {
-        let mut landing = LandingFolder::open(&scratch.path().into(), b"x/y", id).unwrap();
+        let mut landing =
+            LandingFolder::open(&scratch.path().into(), b"x/y", id, FolderRules::default()).unwrap();
         land(&mut landing, &file("a"), b"abc").unwrap();
     }
     assert_eq!(names(&scratch.path().join("x/y")), ["a"]);
-    assert!(LandingFolder::open(&scratch.path().into(), b"x/../..", id).is_err());
+    assert!(LandingFolder::open(&scratch.path().into(), b"x/../..", id, FolderRules::default()).is_err());
 }
 
 #[test]
@@ -195,9 +204,65 @@ fn nothing_is_made_in_the_working_folder_of_a_permitted_folder() {
     let mut top = landing(scratch.path());
     assert!(land(&mut top, &file(&inside), b"abc").is_err());
     assert!(land(&mut top, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").is_err());
-    assert!(LandingFolder::open(&scratch.path().into(), inside.as_bytes(), id).is_err());
+    assert!(
+        LandingFolder::open(&scratch.path().into(), inside.as_bytes(), id, FolderRules::default()).is_err()
+    );
     // Deeper it is a name as any other.
-    let mut below = LandingFolder::open(&scratch.path().into(), b"below", id).unwrap();
+    let mut below =
+        LandingFolder::open(&scratch.path().into(), b"below", id, FolderRules::default()).unwrap();
     land(&mut below, &entry(WORKING_FOLDER.as_bytes(), SealedKind::Folder), b"").unwrap();
     assert_eq!(names(&scratch.path().join(WORKING_FOLDER)), [""; 0]);
+}
+
+#[test]
+fn a_symbolic_link_that_leads_out_is_refused_also_below_a_place_and_by_another_name() {
+    let scratch = ScratchFolder::new();
+    let id = TransferId::from_bytes([1; 16]);
+    let mut below = LandingFolder::open(&scratch.path().into(), b"x/y", id, FolderRules::default()).unwrap();
+    let link = |target: &[u8]| entry(b"link", SealedKind::Symlink { target: target.to_vec() });
+    for target in [&b"../../f"[..], b"..", b"f"] {
+        land(&mut below, &link(target), b"").unwrap();
+    }
+    for target in [&b"../../../f"[..], b"/f", b"a/../f"] {
+        let refused = land(&mut below, &link(target), b"").unwrap_err();
+        assert!(refused.to_string().contains("leads out"), "{refused}");
+    }
+    // A manifest has hard links to files alone, but another may have put something else there.
+    symlink("../f", scratch.path().join("x/y/f")).unwrap();
+    let mut top = landing(scratch.path());
+    let higher = entry(b"higher", SealedKind::HardLink { to: b"x/y/f".to_vec() });
+    assert!(land(&mut top, &higher, b"").is_err());
+    assert!(scratch.path().join("higher").symlink_metadata().is_err());
+}
+
+#[test]
+fn a_sender_that_may_not_read_hears_nothing_of_what_is_there() {
+    let rules = FolderRules { hidden: true, ..FolderRules::default() };
+    let (full, empty) = (ScratchFolder::new(), ScratchFolder::new());
+    std::fs::create_dir(full.path().join("a")).unwrap();
+    std::fs::write(full.path().join("d"), "older").unwrap();
+    std::fs::write(full.path().join("f"), "older").unwrap();
+    let hear = |folder: &Path, below: &[u8]| {
+        let id = TransferId::from_bytes([1; 16]);
+        let mut landing = LandingFolder::open(&folder.into(), below, id, rules).unwrap();
+        let to = |path: &[u8]| SealedKind::HardLink { to: path.to_vec() };
+        let entries = [
+            file("a"),
+            entry(b"d", SealedKind::Folder),
+            file("d/x"),
+            entry(b"g", to(b"a")),
+            entry(b"h", to(b"f")),
+        ];
+        let heard = entries
+            .each_ref()
+            .map(|entry| land(&mut landing, entry, b"new").map_err(|error| error.to_string()));
+        landing.finish(&entries).unwrap();
+        heard
+    };
+    for below in [&b""[..], b"f", b"a"] {
+        assert_eq!(hear(full.path(), below), hear(empty.path(), below));
+    }
+    assert_eq!(std::fs::read(full.path().join("a.other-1")).unwrap(), b"new");
+    assert_eq!(std::fs::read(full.path().join("d")).unwrap(), b"older");
+    assert!(!full.path().join("h").exists(), "a hard link to what another sent");
 }

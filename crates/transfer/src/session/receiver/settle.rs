@@ -20,7 +20,10 @@ impl<D: Destination> ReceiverState<'_, D> {
     pub(crate) fn settle(&mut self, all: bool) -> Step {
         self.complete_links();
         loop {
-            let settled = self.destination.settle(all).map_err(TransferError::Stopped)?;
+            let settled = self
+                .destination
+                .settle(all)
+                .map_err(|fault| TransferError::Stopped(self.destination.told(fault)))?;
             let mut done = std::mem::take(&mut self.done);
             for (index, answer) in settled {
                 match answer {
@@ -93,7 +96,7 @@ impl<D: Destination> ReceiverState<'_, D> {
         for index in done {
             let Some(open) = self.ledger.close(index) else { continue };
             self.tally.whole += 1;
-            self.watch.tell(TransferEvent::Whole { path: open.entry.path });
+            self.watch.tell(TransferEvent::Whole { path: self.destination.went(&open.entry) });
             match self.out.last_mut() {
                 Some(FileMessage::Receipt { last, .. }) if *last + 1 == index => *last = index,
                 _ => self.out.push(FileMessage::Receipt { first: index, last: index }),

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use super::memory::*;
 use super::pair::{key, rules};
+use crate::folder::{FolderRules, SymlinkRule};
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileMessage, HowWanted};
 use crate::session::event::{Tally, TransferError, Watch};
 use crate::session::receiver::{ReceiverRules, ReceiverState};
@@ -134,7 +135,8 @@ fn a_symlink_that_the_sender_made_leads_it_nowhere() {
         FileMessage::Entry(EntryMessage { kind, ..entry })
     };
     let none = patterns(&[]).unwrap();
-    let destination = DiskDestination::open(inside.open(), None, [1; 16], none, false).unwrap();
+    let any = FolderRules { symlinks: SymlinkRule::Any, ..FolderRules::default() };
+    let destination = DiskDestination::open(inside.open_with(any), None, [1; 16], none, false).unwrap();
     let cancel = AtomicBool::new(false);
     let watch = Watch { event: &|_| (), cancel: &cancel, hang_up: &|| () };
     let mut receiving = ReceiverState::new(destination, rules(), key(), watch);

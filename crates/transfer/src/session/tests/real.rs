@@ -109,7 +109,7 @@ pub(super) fn ends<W>(stream: &UnixStream, writer: W) -> StreamEnds<Buffered<'_>
 pub(super) fn inbox(folder: &Path) -> SharedFolder {
     let (name, rules) = ("inbox".to_owned(), FolderRules::default());
     let (path, patience) = (folder.into(), Duration::ZERO);
-    SharedFolder { name, path, rules, read: true, write: true, patience, copies: None }
+    SharedFolder { name, path, rules, read: true, write: true, delete: true, patience, copies: None }
 }
 
 /// What is sent to a place in `inbox`, and how that begins.
@@ -145,7 +145,7 @@ fn everything(folder: &TestFolder) -> PathBuf {
     fs::write(top.join(OsStr::from_bytes(b"not \xff UTF-8\n")), "x").unwrap();
     fs::hard_link(top.join("a/noise"), top.join("other name")).unwrap();
     symlink("a/text", top.join("link")).unwrap();
-    symlink("/nowhere", top.join("a/dangling")).unwrap();
+    symlink("../nowhere", top.join("a/dangling")).unwrap();
     let sparse = File::create(top.join("sparse")).unwrap();
     sparse.set_len(40 << 20).unwrap();
     sparse.write_all_at(&noise(5000, 2), 30 << 20).unwrap();
