@@ -34,7 +34,7 @@ use rustix::fs::{FileType, OFlags};
 
 pub(crate) use apply::XATTR_NAMESPACE;
 pub use error::FolderError;
-pub(crate) use fitting::fit;
+pub(crate) use fitting::{fit, is_numbered};
 pub use group::Settled;
 pub use links::SymlinkRule;
 pub use log::KeptFile;

@@ -12,6 +12,8 @@ use crate::path::{EntryPath, MAX_NAME_LEN};
 
 /// Names that are tried for one entry. Only who wants to be in the way makes so many.
 const TRIES: u32 = 100;
+/// What stands between a name and its number.
+const END: &str = ".other-";
 
 /// Returns the path under which an entry goes. Where the rules hide what is there, a number stands behind each name that something of
 /// another kind has; else it is the entry's own.
@@ -46,9 +48,15 @@ fn fit_name(
     Err(FolderError::InTheWay)
 }
 
+/// Whether a name is one that an entry got since something else had its own.
+pub(crate) fn is_numbered(name: &[u8]) -> bool {
+    let at = name.windows(END.len()).rposition(|part| part == END.as_bytes());
+    at.is_some_and(|at| name[at + END.len()..].iter().all(u8::is_ascii_digit))
+}
+
 /// A name with `.other-` and a number behind it, cut where that would be too long.
 fn numbered(name: &[u8], number: u32) -> Vec<u8> {
-    let end = if number == 0 { String::new() } else { format!(".other-{number}") };
+    let end = if number == 0 { String::new() } else { format!("{END}{number}") };
     [&name[..name.len().min(MAX_NAME_LEN - end.len())], end.as_bytes()].concat()
 }
 
@@ -72,6 +80,9 @@ mod tests {
     #[test]
     fn a_name_with_a_number_is_no_longer_than_a_name_may_be() {
         assert_eq!(numbered(b"name", 0), b"name");
+        assert!(
+            is_numbered(&numbered(b"name", 7)) && !is_numbered(b"name.7") && !is_numbered(b"name.other-x")
+        );
         assert_eq!(numbered(b"name", 7), b"name.other-7");
         assert_eq!(numbered(&[b'n'; 255], 12), [&[b'n'; 246][..], b".other-12"].concat());
     }

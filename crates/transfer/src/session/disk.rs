@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub use self::origin::DiskOrigin;
 use super::ends::{Aside, Destination, Settlement, Standing};
 use super::same::SameContents;
-use crate::folder::{Folder, FolderError, Partial, Receiving, Settled};
+use crate::folder::{Folder, FolderError, Partial, Receiving, Settled, is_numbered};
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, MAX_SUBTREES};
 use crate::path::EntryPath;
 use crate::pieces::{Subtree, pieces_of};
@@ -298,7 +298,9 @@ impl Destination for DiskDestination {
         }
         let keep = |name: &[u8]| {
             let path = if folder.is_empty() { name.to_vec() } else { [folder, b"/", name].concat() };
-            keep(name) || !self.patterns.allow(&path, false) || !self.patterns.allow(&path, true)
+            // What this transfer brought may have another name than its sender knows.
+            let other = self.hides() && is_numbered(name);
+            other || keep(name) || !self.patterns.allow(&path, false) || !self.patterns.allow(&path, true)
         };
         let above = self.place.as_ref().map_or(0, |place| place.as_bytes().len() + 1);
         let hides = self.hides();

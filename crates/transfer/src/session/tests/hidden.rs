@@ -280,6 +280,17 @@ fn what_is_in_the_way_of_one_who_may_not_read_stays_and_the_entry_has_a_number()
 }
 
 #[test]
+fn what_has_another_name_than_its_sender_knows_is_not_removed_at_once() {
+    let (source, target) = (TestFolder::new("s"), TestFolder::new("t"));
+    fs::write(source.join("f"), "new").unwrap();
+    fs::create_dir(target.join("f")).unwrap();
+    fs::write(target.join("gone"), "older").unwrap();
+    sync(&unread(&target, true), &source, false).unwrap();
+    assert_eq!(fs::read(target.join("f.other-1")).unwrap(), b"new");
+    assert!(!target.join("gone").exists());
+}
+
+#[test]
 fn a_hard_link_of_one_who_may_not_read_is_to_a_file_of_its_own() {
     let folder = TestFolder::new("t");
     fs::write(folder.join("there"), "secret").unwrap();
