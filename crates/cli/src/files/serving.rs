@@ -151,9 +151,10 @@ impl FileService {
         }
         let meant = self.folders.iter().find(|folder| is_meant(folder));
         // Who may use no such folder, or none at all, costs no process.
-        let lists = head.name.is_empty() && self.folders.iter().any(|folder| may(&folder.section));
+        let lists =
+            head.name.is_empty() && self.folders.iter().any(|folder| folder.section.is_for(&head.peer));
         if meant.is_none() && !lists {
-            tracing::info!("{}: {}: there is no such folder for it", head.peer, Printed(&head.name));
+            tracing::info!("{}", head.refused("files", "there is no such folder for it"));
             return self.turn_away(stream, FaultReason::NoFolder);
         }
         let owner = |folder: &ServedFolder| folder.found().map(|found| found.owner);
