@@ -324,9 +324,9 @@ mod tests {
         let peers = peer("site-b", "B") + &peer("site-c", "C");
         let broker = format!("[node]\nprivate_key_file = \"k\"\n{peers}{broker}");
         let (mut said, mut unsaid) = (0, Vec::new());
-        for text in [site, broker] {
+        for text in &[site, broker] {
             let parse = |text: &str| Config::parse(text, Path::new("x.toml"));
-            let old = parse(&text).unwrap();
+            let old = parse(text).unwrap();
             for line in text.lines() {
                 // Lines after it stay where they are.
                 let Ok(mut new) = parse(&text.replacen(line, "", 1)) else { continue };
