@@ -17,14 +17,14 @@ enum Wish {
     HardLink(String, String),
 }
 
-/// Names between slashes: few, so that symlinks meet each other and folders.
+/// Names between slashes: few, so that symlinks meet each other and folders. Of rules that are too weak, one case in a hundred tells.
 fn names(all: &'static [&'static str], most: usize) -> impl Strategy<Value = String> {
     proptest::collection::vec(proptest::sample::select(all), 1..=most).prop_map(|names| names.join("/"))
 }
 
 fn wish() -> impl Strategy<Value = Wish> {
-    let place = || names(&["a", "b", "c"], 4);
-    let target = || names(&["a", "b", "c", "..", "..", ".", ""], 6);
+    let place = || names(&["a", "b"], 3);
+    let target = || names(&["a", "b", "..", "..", "."], 5);
     prop_oneof![
         place().prop_map(Wish::Folder),
         (place(), target()).prop_map(|(at, target)| Wish::Symlink(at, target)),
@@ -41,7 +41,6 @@ fn grant(folder: &TestFolder, wishes: &[Wish]) {
             Wish::Symlink(at, target) => receiving.symlink(0, path(at), target.as_bytes(), &plain()),
             Wish::HardLink(at, to) => receiving.hard_link(0, path(at), path(to)),
         };
-        receiving.commit().unwrap();
     }
     receiving.complete().unwrap();
 }
@@ -73,7 +72,7 @@ fn find_symlinks(folder: &Path, above: &[u8], found: &mut Vec<Vec<u8>>) {
 
 proptest! {
     #[test]
-    fn whatever_symlinks_are_sent_none_leads_out(wishes in proptest::collection::vec(wish(), 1..24)) {
+    fn whatever_symlinks_are_sent_none_leads_out(wishes in proptest::collection::vec(wish(), 60..120)) {
         let folder = TestFolder::new("links");
         grant(&folder, &wishes);
         prop_assert_eq!(leading_out(&folder), Vec::<Vec<u8>>::new());
