@@ -30,10 +30,10 @@ build-all: build-demo
 	$(RELEASE) --package strait-broker --package strait-directory
 	$(RELEASE) --package strait-lab-cli
 
-test: setup
+test: setup-build
 	scripts/test
 
-test-all: setup-all
+test-all: setup-build
 	scripts/test all
 
 check:
