@@ -323,8 +323,9 @@ mod tests {
         let broker = &broker[broker.find("[broker]").unwrap()..broker.find("[directory]").unwrap()];
         let peers = peer("site-b", "B") + &peer("site-c", "C");
         let broker = format!("[node]\nprivate_key_file = \"k\"\n{peers}{broker}");
+        let files = [site, broker];
         let (mut said, mut unsaid) = (0, Vec::new());
-        for text in &[site, broker] {
+        for text in &files {
             let parse = |text: &str| Config::parse(text, Path::new("x.toml"));
             let old = parse(text).unwrap();
             for line in text.lines() {
