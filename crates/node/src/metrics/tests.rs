@@ -3,9 +3,9 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CarrierReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport,
-    EstimateReport, HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport,
-    QueueReport, RememberedReport, RepairReport, ServiceReport, StagesReport, SuiteReport, ThreadReport,
-    TrafficReport,
+    EstimateReport, FolderReport, HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport,
+    ProtocolReport, QueueReport, RememberedReport, RepairReport, ServiceReport, StagesReport, SuiteReport,
+    ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -171,7 +171,12 @@ pub(crate) fn report() -> DaemonReport {
             warnings: vec!["danger".to_owned()],
             unlisted_nodes: 3,
             lost_log_lines: 2,
-            folders: Vec::new(),
+            folders: vec![FolderReport {
+                name: "inbox".to_owned(),
+                read: vec!["b".to_owned()],
+                write: vec!["b".to_owned()],
+                delete: Vec::new(),
+            }],
         },
         peers: vec![peer()],
         directory: None,
