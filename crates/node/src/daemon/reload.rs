@@ -320,7 +320,7 @@ mod tests {
             format!("[[peer]]\nname = \"{name}\"\npublic_key = \"{}A=\"\n", letter.repeat(42))
         };
         let broker = suggested("## ", &["endpoint"]);
-        let broker = &broker[broker.find("[broker]").unwrap()..broker.find("[directory]").unwrap()];
+        let broker = &broker[broker.find("\n[broker]").unwrap()..broker.find("\n[directory]").unwrap()];
         let peers = peer("site-b", "B") + &peer("site-c", "C");
         let broker = format!("[node]\nprivate_key_file = \"k\"\n{peers}{broker}");
         let files = [site, broker];

@@ -84,7 +84,7 @@ fn the_filter_of_the_guide_finds_every_refusal_and_nothing_else() {
     let request = strait_login::Request::Connect { host, port: 81 };
     says(&place, &[&[2, 1, 0], &*request.bytes()].concat());
     is_logged(&place, "connection", "as alice: this peer may not connect to");
-    says(&place, &[2, 99, 0]);
+    says(&place, &[2, 99, 0, 0]);
     is_logged(&place, "login", "asks for what this version does not know");
     says(&place, &[&[2, 1, 0][..], &[0xff; 64]].concat());
 

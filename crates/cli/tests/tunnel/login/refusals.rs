@@ -219,7 +219,7 @@ fn a_stream_that_says_nothing_is_ended() {
     let mut stream = opened.unwrap().stream;
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // The service, its version, no name, and half a request.
-    std::io::Write::write_all(&mut stream, &[2, 1, 0]).unwrap();
+    std::io::Write::write_all(&mut stream, &[2, 1, 0, 1]).unwrap();
     let begun = Instant::now();
     assert_eq!(std::io::Read::read(&mut stream, &mut [0; 16]).unwrap_or(0), 0);
     assert!(begun.elapsed() < PATIENCE);
