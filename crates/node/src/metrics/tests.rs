@@ -136,6 +136,36 @@ const fn queue() -> QueueReport {
     }
 }
 
+fn node() -> NodeReport {
+    NodeReport {
+        interface: "strait0".to_owned(),
+        public_key: Some("own".to_owned()),
+        listen: "[::]:51820".to_owned(),
+        addresses: Vec::new(),
+        mtu: 1420,
+        up_bits_per_second: None,
+        price_per_gigabyte: None,
+        up_auto: true,
+        down_auto: false,
+        down_bits_per_second: None,
+        forward: false,
+        forward_networks: Vec::new(),
+        configuration: "a.toml".to_owned(),
+        uptime_seconds: 12.5,
+        pid: 1,
+        version: "0.1.0".to_owned(),
+        warnings: vec!["danger".to_owned()],
+        unlisted_nodes: 3,
+        lost_log_lines: 2,
+        folders: vec![FolderReport {
+            name: "inbox".to_owned(),
+            read: vec!["b".to_owned()],
+            write: vec!["b".to_owned()],
+            delete: Vec::new(),
+        }],
+    }
+}
+
 pub(crate) fn report() -> DaemonReport {
     DaemonReport {
         metered: vec![MeteredReport {
@@ -151,33 +181,7 @@ pub(crate) fn report() -> DaemonReport {
             bulk_between: None,
             changes_at: None,
         }],
-        node: NodeReport {
-            interface: "strait0".to_owned(),
-            public_key: Some("own".to_owned()),
-            listen: "[::]:51820".to_owned(),
-            addresses: Vec::new(),
-            mtu: 1420,
-            up_bits_per_second: None,
-            price_per_gigabyte: None,
-            up_auto: true,
-            down_auto: false,
-            down_bits_per_second: None,
-            forward: false,
-            forward_networks: Vec::new(),
-            configuration: "a.toml".to_owned(),
-            uptime_seconds: 12.5,
-            pid: 1,
-            version: "0.1.0".to_owned(),
-            warnings: vec!["danger".to_owned()],
-            unlisted_nodes: 3,
-            lost_log_lines: 2,
-            folders: vec![FolderReport {
-                name: "inbox".to_owned(),
-                read: vec!["b".to_owned()],
-                write: vec!["b".to_owned()],
-                delete: Vec::new(),
-            }],
-        },
+        node: node(),
         peers: vec![peer()],
         directory: None,
         decisions: None,
