@@ -19,8 +19,9 @@ const HOSTS: [&str; 9] = [
     "strait-testbed",
 ];
 
-/// Integration tests that compare a tunnel with what was computed of it: they need processors at once when they want them.
-const QUIET: [&str; 1] = ["strait/advise"];
+/// Tests that compare a tunnel with what was computed of it, by the beginnings of their names: they need processors at once when they want
+/// them.
+const QUIET: [&str; 3] = ["strait/advise::", "strait/tunnel::byte_cache::", "strait/tunnel::why::"];
 
 /// A kind of tests, by what they take of a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +48,20 @@ pub(crate) struct Binary {
     pub(crate) program: PathBuf,
     /// The folder of the package, where its tests run.
     pub(crate) folder: PathBuf,
-    /// Beside which others its tests run.
-    pub(crate) group: Group,
+    /// Beside which others its tests run, but for those that need quiet.
+    group: Group,
 }
 
 impl Binary {
     /// The name of a test with that of its binary: `strait-wire::esp::tests::round_trip`.
     pub(crate) fn full_name(&self, test: &str) -> String {
         format!("{}::{test}", self.name)
+    }
+
+    /// Beside which others a test runs.
+    pub(crate) fn group_of(&self, test: &str) -> Group {
+        let name = self.full_name(test);
+        if QUIET.iter().any(|those| name.starts_with(those)) { Group::Quiet } else { self.group }
     }
 
     /// The program with these arguments, in the environment that cargo gives to tests, started by the words `before`.
@@ -103,7 +110,6 @@ fn test_binary(message: &Value) -> Option<Binary> {
         other => format!("{package}/{other}/{target}"),
     };
     let group = match kind {
-        "test" if QUIET.contains(&name.as_str()) => Group::Quiet,
         "test" if HOSTS.contains(&package.as_str()) => Group::Hosts,
         _ => Group::Computing,
     };
@@ -174,6 +180,8 @@ mod tests {
         assert_eq!(names, [("strait-wire", Group::Computing), ("strait/tunnel", Group::Hosts)]);
         assert_eq!(found[0].folder, Path::new("/p/crates/x"));
         assert_eq!(found[1].full_name("a::b"), "strait/tunnel::a::b");
+        let groups = ["why::it_is_so", "whys"].map(|test| found[1].group_of(test));
+        assert_eq!(groups, [Group::Quiet, Group::Hosts]);
     }
 
     #[test]

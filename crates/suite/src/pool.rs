@@ -71,7 +71,7 @@ pub(crate) fn run(mut tests: Vec<Test<'_>>, limit: Duration) -> Result<Vec<Outco
             Group::Computing => processors,
         };
         let (of_group, others): (Vec<_>, Vec<_>) =
-            tests.into_iter().partition(|test| test.binary.group == group);
+            tests.into_iter().partition(|test| test.binary.group_of(&test.name) == group);
         tests = others;
         queues.push((places, beginning(group, own_loopback), Mutex::new(VecDeque::from(of_group))));
     }

@@ -19,13 +19,20 @@ fn transfer(pair: &Pair, content: &[u8]) -> u64 {
     wire(pair) - before
 }
 
-/// The same, until the sender knows that the receiver has it all: before that it does not lean on it.
-fn transfer_all(pair: &Pair, content: &[u8]) -> u64 {
-    let took = transfer(pair, content);
-    eventually("the receiver has said all that it holds", || {
-        history(pair, 0, "held_bytes_there") == history(pair, 1, "held_bytes_here")
+/// The bytes that a receiver holds of what was sent and the sender does not know it to hold, once nothing more is said: the sender does
+/// not lean on these. On a busy machine, datagrams that say so can be lost.
+fn unknown(pair: &Pair) -> u64 {
+    let held = || [history(pair, 0, "held_bytes_there"), history(pair, 1, "held_bytes_here")];
+    let (mut last, mut same) = (held(), 0);
+    eventually("the receiver has said what it holds", || {
+        let now = held();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        same == 5
     });
-    took
+    let [there, here] = last;
+    assert!(there * 5 >= here * 4, "{there} of {here} bytes are known");
+    here.saturating_sub(there)
 }
 
 /// Bytes that both sites have sent on the wire.
@@ -62,10 +69,11 @@ fn the_same_again_costs_a_fiftieth_also_of_what_no_codec_makes_shorter() {
     }
     let pair = pair();
     for (name, content) in [("text", text(5_000_000)), ("archive", archive(1, 5_000_000))] {
-        let first = transfer_all(&pair, &content);
+        let (first, unknown) = (transfer(&pair, &content), unknown(&pair));
         let again = transfer(&pair, &content);
         println!("{name}: {} bytes took {first} on the wire, and {again} again", content.len());
-        assert!(again * 50 <= content.len() as u64, "{name}: {again} again\n{}", pair.logs());
+        let most = content.len() as u64 / 50 + unknown * 11 / 10;
+        assert!(again <= most, "{name}: {again} again of {most}\n{}", pair.logs());
     }
     assert!(history(&pair, 0, "copied_bytes") > 9_000_000);
     assert!(history(&pair, 1, "received_copies") > 100);
@@ -89,9 +97,10 @@ fn a_release_after_its_predecessor_costs_a_twentieth() {
         let at = second.len() - piece.len() / 2;
         second.splice(at..at + 200, archive(random.next_u64(), 240));
     }
-    let took = [transfer_all(&pair, &first), transfer(&pair, &second)];
-    println!("{} bytes took {}, their successor {}", first.len(), took[0], took[1]);
-    assert!(took[1] * 20 <= second.len() as u64, "{took:?}\n{}", pair.logs());
+    let (first_took, unknown) = (transfer(&pair, &first), unknown(&pair));
+    let took = transfer(&pair, &second);
+    println!("{} bytes took {first_took}, their successor {took}", first.len());
+    assert!(took <= second.len() as u64 / 20 + unknown * 11 / 10, "{took}\n{}", pair.logs());
 }
 
 /// A decoder that was written from the wire format apart from the program makes the same of blocks that copy.
@@ -166,15 +175,27 @@ fn a_cache_on_disk_outlasts_restarts_of_both_ends() {
     let mut pair = pair.and_up(extra);
     let content = archive(6, 3_000_000);
     let mut took = vec![transfer(&pair, &content)];
-    let restarted = |pair: &mut Pair, which: usize| {
+    let restarted = |pair: &mut Pair, which: usize, whole: bool| {
         pair.start(which, extra);
         pair.daemon(1 - which).wait_for_session(["site-b", "site-a"][1 - which], PATIENCE).unwrap();
-        // What both have is compared with the first blocks, a few MiB at a time.
-        transfer(pair, &archive(7, 100_000));
+        // What was stored is read beside; what both have is compared with the first blocks after that, a few MiB at a time.
+        let mut seed = 7;
+        let mut small = || {
+            seed += 1;
+            transfer(pair, &archive(seed, 50_000))
+        };
+        let least = if whole { content.len() as u64 } else { 0 };
+        eventually("both have read what was stored", || {
+            small();
+            [(0, "held_bytes_there"), (1, "held_bytes_here")]
+                .iter()
+                .all(|of| history(pair, of.0, of.1) >= least)
+        });
+        small();
     };
     for which in [0, 1] {
         pair.stop(which);
-        restarted(&mut pair, which);
+        restarted(&mut pair, which, true);
         took.push(transfer(&pair, &content));
     }
     println!("{} bytes took {took:?}: first, after a restart of one end, and of the other", content.len());
@@ -186,7 +207,7 @@ fn a_cache_on_disk_outlasts_restarts_of_both_ends() {
         let len = std::fs::metadata(&file).unwrap().len();
         std::fs::OpenOptions::new().write(true).open(&file).unwrap().set_len(len / 2).unwrap();
     }
-    restarted(&mut pair, 1);
+    restarted(&mut pair, 1, false);
     assert!(transfer(&pair, &content) > 500_000, "half of it is lost");
     let again = transfer(&pair, &content);
     assert!(again * 20 <= content.len() as u64, "{again}\n{}", pair.logs());
