@@ -451,3 +451,35 @@ pub(super) fn wait_for(process: libc::pid_t) -> io::Result<ExitStatus> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_that_is_not_listed_has_four_streams_and_its_network_a_fourth_of_all() {
+        let mut workers = LoginWorkers::default();
+        let mut start = |peer: &str, key: usize, from: &str| {
+            let from = format!("{from}:7").parse().unwrap();
+            let (peer, key) = (peer.to_owned(), key.to_string());
+            let head = StreamHead {
+                peer,
+                key,
+                from,
+                service: 4,
+                version: 1,
+                name: Vec::new(),
+                rate_bits: None,
+                binding: None,
+            };
+            let admitted = workers.admit(&head, 0);
+            workers.running.extend(admitted.then_some((0, RefusalLog { head, loud: false })));
+            admitted
+        };
+        let mut count = |key: usize, from: &str| (0..9).filter(|_| start(UNLISTED, key, from)).count();
+        let near: Vec<usize> = (0..9).map(|key| count(key, "192.0.2.1")).collect();
+        assert_eq!(near, [4, 4, 4, 4, 0, 0, 0, 0, 0]);
+        assert_eq!((9..30).map(|key| count(key, &format!("198.51.100.{key}"))).sum::<usize>(), STREAMS - 16);
+        assert!(start("site-b", 99, "192.0.2.1"), "a peer has its own");
+    }
+}

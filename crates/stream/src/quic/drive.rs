@@ -4,7 +4,7 @@ use quinn_proto::{Dir, Event, StreamEvent as QuicEvent};
 use strait_clock::Time;
 use strait_keying::{Control, LentEvent};
 
-use super::{StreamEvent, StreamLost, Streams};
+use super::{StreamEvent, Streams};
 
 impl Streams {
     /// Passes on what the key manager has for streams and what they have for it, until neither has more to say.
@@ -79,9 +79,7 @@ impl Streams {
             Event::Stream(QuicEvent::Finished { id }) => {
                 self.pool.said_all(handle, id, StreamEvent::Delivered)
             }
-            Event::Stream(QuicEvent::Stopped { id, .. }) => {
-                self.pool.said_all(handle, id, |key| StreamEvent::Lost(key, StreamLost::GivenUp));
-            }
+            Event::Stream(QuicEvent::Stopped { id, .. }) => self.pool.given_up(handle, id),
             Event::ConnectionLost { reason } => self.pool.lose_streams(handle, &reason.to_string()),
             _ => {}
         }

@@ -65,8 +65,9 @@ impl Streams {
         let waiting = self.peers.iter().filter(|(_, peer)| !peer.waiting.is_empty());
         let mut waiting: Vec<PeerId> = waiting.map(|(id, _)| *id).collect();
         waiting.iter().for_each(|id| self.open_waiting(*id, now));
-        waiting.retain(|id| self.usable(*id, now).is_none());
+        // First whether it is time to: that is looked at again a while later, also while a connection has no room for another stream.
         waiting.retain(|id| self.peers.get_mut(id).is_some_and(|peer| peer.asks(now)));
+        waiting.retain(|id| self.usable(*id, now).is_none());
         waiting
     }
 

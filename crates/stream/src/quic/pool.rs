@@ -140,6 +140,16 @@ impl ConnectionPool {
         self.settle(handle, key);
     }
 
+    /// The peer has given a stream up. So does this end: a stream has its place until both have said where its bytes end.
+    pub(super) fn given_up(&mut self, handle: usize, id: StreamId) {
+        let Some(connection) = self.live.get_mut(&handle) else { return };
+        let Some(key) = connection.key_of(id) else { return };
+        connection.abandon(id);
+        self.places.remove(&key);
+        self.out.stirred.insert(handle);
+        self.out.events.push_back(StreamEvent::Lost(key, StreamLost::GivenUp));
+    }
+
     /// Takes the streams that the peer opened.
     pub(super) fn accept(&mut self, handle: usize, now: Time) {
         while let Some(id) = self.live.get_mut(&handle).and_then(LiveConnection::accept) {
