@@ -21,11 +21,11 @@ pub struct Rights {
     fetch: bool,
     /// To whom it may put; nothing for all.
     to: Option<BTreeSet<PublicKey>>,
-    /// What of it may be in the store.
+    /// The quota of the objects that it sent.
     sent: Quota,
-    /// What for it may be in the store.
+    /// The quota of the objects that are kept for it.
     kept: Quota,
-    /// How many may put objects for it.
+    /// The number of peers that may put objects for it.
     senders: usize,
 }
 
@@ -82,7 +82,7 @@ impl Access {
         self.peers.keys()
     }
 
-    /// What a peer may take.
+    /// The quota of a peer.
     #[must_use]
     pub fn quota(&self, side: Side, peer: &PublicKey) -> Quota {
         let of = |rights: &Rights| if side == Side::Sent { rights.sent } else { rights.kept };
@@ -97,7 +97,7 @@ impl Access {
         rights.map_or(0, |rights| rights.kept.letters.div_ceil(rights.senders.clamp(1, SHARES) as u64))
     }
 
-    /// What people call a peer; its key, if they do not.
+    /// The name of a peer; its key, if it has none.
     #[must_use]
     pub fn name(&self, peer: &PublicKey) -> String {
         self.rights(peer).map_or_else(|| peer.to_string(), |rights| rights.name.clone())

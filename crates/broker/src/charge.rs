@@ -1,4 +1,4 @@
-//! What things cost the disk, which is what peers are charged: whole blocks, names and inodes beside the bytes. A bucket is charged as a
+//! The cost of things on the disk, which peers are charged: whole blocks, names and inodes beside the bytes. A bucket is charged as a
 //! folder is: its servers have disks, too, and take money for each object.
 
 use crate::names::{LetterName, PIECE};

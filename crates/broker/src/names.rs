@@ -37,7 +37,7 @@ pub fn place(receiver: &PublicKey, file: &str) -> String {
     format!("{}/{file}", hex(receiver))
 }
 
-/// Which place this is, if it is one.
+/// Reads a place; nothing if it is none.
 #[must_use]
 pub fn parse_place(place: &str) -> Option<(PublicKey, &str)> {
     let (receiver, file) = place.split_once('/')?;
@@ -45,7 +45,7 @@ pub fn parse_place(place: &str) -> Option<(PublicKey, &str)> {
     places::key(receiver).filter(|_| is_letter).map(|key| (key, file))
 }
 
-/// How all letters of a sender begin, of each kind, in order.
+/// The beginnings of the names of a sender's letters, of each kind, in order.
 #[must_use]
 pub fn starts(sender: &PublicKey) -> [String; 2] {
     ["r", "t"].map(|kind| format!("{kind}-{}-", hex(sender)))

@@ -311,7 +311,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Which piece a file of this name has, if it has one.
+/// The piece that a file of this name has, if it has one.
 fn parse(file: &str) -> Option<(ObjectName, u64)> {
     names::parse_piece(&file.split('-').fold(names::all_contents(), |path, part| path.join(part)))
 }

@@ -49,7 +49,7 @@ pub(crate) async fn run(engine: &Engine) {
     }
 }
 
-/// What was found beside the sums, which are known then.
+/// The findings of a list beside the sums, which are known then.
 pub(crate) struct Found {
     expired: Vec<(PublicKey, LetterName)>,
     /// Objects that no letter is about, with the time of their newest piece.

@@ -1,4 +1,4 @@
-//! How much room each peer takes: sums of a list of all that is there, what changed since that was begun, and what is on its way.
+//! The room that each peer takes: sums of a list of all that is there, what changed since that was begun, and what is on its way.
 //!
 //! The sums are a cache. Other brokers may serve the same store, so that a limit can be exceeded by what they took within a minute.
 
@@ -13,7 +13,7 @@ use crate::access::Access;
 use crate::charge;
 use crate::names::LetterName;
 
-/// What a peer takes, or what is added to that; both may be less than nothing.
+/// The room that a peer takes, or a change of it; both may be less than nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Charge {
     /// Bytes, by the rules of [`charge`].
@@ -22,7 +22,7 @@ pub struct Charge {
     pub letters: i128,
 }
 
-/// What a peer may take.
+/// The limits of a peer.
 #[derive(Clone, Copy, Debug)]
 pub struct Quota {
     /// Bytes, if they are limited.
@@ -47,14 +47,14 @@ pub struct Usage(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// What was listed last; nothing before the first list.
+    /// The sums of the last list; nothing before the first.
     listed: Option<Sums>,
-    /// What changed between the beginnings of the last two lists; what goes while a list is made counts here, since that list may
+    /// The changes between the beginnings of the last two lists; what goes while a list is made counts here, since that list may
     /// have left it out.
     before: Sums,
-    /// What came after that.
+    /// The changes after that.
     since: Sums,
-    /// What is on its way, which no list has for sure.
+    /// The sums of all that is on its way, which no list has for sure.
     open: Sums,
     is_listing: bool,
 }
@@ -76,7 +76,7 @@ pub struct Reserved {
 }
 
 impl Usage {
-    /// What a peer takes.
+    /// The room that a peer takes.
     #[must_use]
     pub fn of(&self, side: Side, peer: &PublicKey) -> Charge {
         self.lock().of(side, peer)
@@ -129,12 +129,12 @@ impl Usage {
         Reserved { usage: self.clone(), sums: spooled }
     }
 
-    /// What was in the store is gone.
+    /// Takes away what is gone from the store.
     pub fn subtract(&self, gone: &Sums) {
         self.lock().subtract(gone);
     }
 
-    /// Whether a list was made since the start.
+    /// True if a list was made since the start.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.lock().listed.is_some()
@@ -221,7 +221,7 @@ impl State {
         Charge { bytes: sum.bytes.max(0), letters: sum.letters.max(0) }
     }
 
-    /// Whether all peers may have so much more.
+    /// Checks that all peers may have so much more.
     fn check(&self, more: &Sums, access: &Access) -> Result<(), BrokerFault> {
         use FaultKind::{ReceiverLetters, ReceiverQuota, SenderLetters, SenderQuota};
         for (peer, more) in &more.sent {

@@ -109,7 +109,7 @@ impl Store {
         trust.list().map(|list| (list.number(), trust.time(unix).saturating_sub(list.issued())))
     }
 
-    /// How many seconds a clock that says `unix` is behind the newest revocation list, if it is further than clocks may be.
+    /// The seconds by which a clock that says `unix` is behind the newest revocation list, if it is further than clocks may be.
     #[must_use]
     pub fn clock_behind(&self, unix: u64) -> Option<u64> {
         self.trust.lock().unwrap_or_else(PoisonError::into_inner).clock_behind(unix)

@@ -110,7 +110,7 @@ pub struct Changes {
     /// Whether other peers may log in, or as others.
     #[serde(default)]
     pub logins: bool,
-    /// Whether a broker's rights, quotas or limits are others.
+    /// True if a broker's rights, quotas or limits are others.
     #[serde(default)]
     pub broker: bool,
     /// Settings of `[node]` that have another value.

@@ -141,12 +141,12 @@ pub struct NodeReport {
     pub warnings: Vec<String>,
     /// Lines that could not be written to its log.
     pub lost_log_lines: u64,
-    /// What peers may do in its folders, in the order of the file.
+    /// The rights of peers in its folders, in the order of the file.
     #[serde(default)]
     pub folders: Vec<FolderReport>,
 }
 
-/// What peers may do in a folder.
+/// The rights of peers in a folder.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FolderReport {
     /// Its name.
@@ -160,7 +160,7 @@ pub struct FolderReport {
 }
 
 impl FolderReport {
-    /// What a section of the configuration says.
+    /// The report of a section of the configuration.
     #[must_use]
     pub fn of(section: &FolderSection) -> FolderReport {
         let FolderSection { name, read, write, delete, .. } = section.clone();

@@ -48,7 +48,7 @@ pub struct StreamHead {
     pub peer: String,
     /// Its public key, 44 characters of base64.
     pub key: String,
-    /// Where its last packet came from.
+    /// The address that its last packet came from.
     pub from: SocketAddr,
     /// The first byte of the stream: 1 files, 2 login, 3 broker, 4 login behind Kerberos.
     pub service: u8,
@@ -73,7 +73,7 @@ impl StreamHead {
     }
 }
 
-/// What can be printed of a text.
+/// A text with nothing in it that controls a terminal or begins a line.
 #[must_use]
 pub fn printable(text: &str) -> String {
     text.chars().map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()

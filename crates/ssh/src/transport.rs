@@ -90,12 +90,12 @@ const UNTIMELY: SshError = SshError::Protocol("it comes before its time, or afte
 /// The first message that a client may send within an exchange that is no part of one, nor known (RFC 4253 section 7.1).
 const FREE_FIRST: u8 = 7;
 
-/// Whether a message is of a method of key exchange, as the one that a client guesses is.
+/// True if a message is of a method of key exchange, as the one that a client guesses is.
 const fn is_of_method(kind: u8) -> bool {
     METHOD_FIRST <= kind && kind <= METHOD_LAST
 }
 
-/// How far the client has come.
+/// The stage that the client has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// It speaks in the clear.
@@ -108,7 +108,7 @@ enum Stage {
     Admitted,
 }
 
-/// What becomes of a message.
+/// The fate of a message.
 enum Verdict {
     Taken,
     Ignored,

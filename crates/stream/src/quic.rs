@@ -140,7 +140,7 @@ impl Streams {
         self.peers.get(&self.peer_of(key)?)?.counters.stream.rate()
     }
 
-    /// Where the peer of a stream is: the address that its connection's last packet came from.
+    /// The address of a stream's peer: the one that its connection's last packet came from.
     #[must_use]
     pub fn remote(&self, key: StreamKey) -> Option<SocketAddr> {
         let (handle, _) = self.pool.place(key).ok()?;

@@ -156,7 +156,7 @@ impl DaemonProcess {
         command
     }
 
-    /// What `strait show --json` says, asked without a process for it: tests look many times a second.
+    /// The report that `strait show --json` prints, asked for without a process: tests look many times a second.
     ///
     /// # Errors
     /// [`Error::System`] when there is no answer.

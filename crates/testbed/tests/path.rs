@@ -39,10 +39,10 @@ fn sockets(hosts: &TwoHosts) -> (UdpSocket, UdpSocket) {
     (sender, receiver)
 }
 
-/// What arrived of a flood: the numbers of the datagrams in their order, with the time from the first sending.
+/// The part of a flood that arrived: the numbers of the datagrams in their order, with the time from the first sending.
 struct Arrived {
     datagrams: Vec<(u32, Duration)>,
-    /// How many more came over the path and found no room at the socket, while its thread waited for a processor.
+    /// The number of others that came over the path and found no room at the socket, while its thread waited for a processor.
     unread: u64,
 }
 

@@ -61,9 +61,9 @@ pub struct FolderRules {
     pub keep_owners: bool,
     /// Whether extended attributes of the namespace `user` are kept. Others never are.
     pub keep_xattrs: bool,
-    /// Which symlinks are made.
+    /// The rule for symlinks.
     pub symlinks: SymlinkRule,
-    /// Whether a sender is told nothing of what is there: no answer depends on it. What is in the way of an entry stays, and the entry
+    /// True if a sender is told nothing of what is there: no answer depends on it. What is in the way of an entry stays, and the entry
     /// gets a number behind its name.
     pub hidden: bool,
 }
@@ -174,7 +174,7 @@ impl Folder {
         fit(&self.beneath, &self.rules, path, is_folder)
     }
 
-    /// What senders may do.
+    /// The rules for senders.
     pub(crate) fn rules(&self) -> &FolderRules {
         &self.rules
     }

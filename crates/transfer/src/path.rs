@@ -80,7 +80,7 @@ impl EntryPath {
         EntryPath::new([&self.0[..], b"/", name].concat())
     }
 
-    /// How many folders it is in.
+    /// The number of folders that it is in.
     pub(crate) fn depth(&self) -> usize {
         self.0.iter().filter(|byte| **byte == b'/').count()
     }

@@ -24,7 +24,7 @@ const INBOXES: usize = 16;
 /// What is asked.
 #[derive(Debug)]
 pub(super) enum Question {
-    /// Which letters there are behind a place.
+    /// Asks for the letters behind a place.
     List(LetterBox, Vec<u8>),
     /// Bytes.
     Read { object: ObjectName, kind: LetterKind, part: ObjectPart, at: u64 },

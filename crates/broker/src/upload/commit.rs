@@ -70,7 +70,7 @@ async fn commit(
     }
 }
 
-/// What is known of an object when its letters are put.
+/// An object whose letters are put.
 struct Ready {
     name: LetterName,
     /// Room for the letters.

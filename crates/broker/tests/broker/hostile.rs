@@ -31,7 +31,7 @@ fn start(kind: &Kind, dir: &Workdir, sections: &str) -> Broker {
     Broker::start(kind, &dir.path().join("spool"), &format!("{sections}{ALL}"), Limits::default())
 }
 
-/// What `du` says of a folder, in bytes.
+/// The size of a folder as `du` has it, in bytes.
 fn on_disk(folder: &Path) -> u64 {
     let below = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
     let below: u64 = below.map(|path| if path.is_dir() { on_disk(&path) } else { blocks(&path) }).sum();

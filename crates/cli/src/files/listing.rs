@@ -44,7 +44,7 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     }
 }
 
-/// What this node may do in a folder of the peer.
+/// The rights of this node in a folder of the peer.
 fn rights(mode: u32) -> Vec<&'static str> {
     let (read, write) = (mode & READ == READ, mode & WRITE == WRITE);
     let all = [("read", read), ("write", write), ("delete", write && mode & NO_DELETE == 0)];

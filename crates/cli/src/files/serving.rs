@@ -36,7 +36,7 @@ use crate::served::{KnownPeers, RefusedStreams};
 const MEMORY: u64 = 256 << 20;
 /// Sessions at once; a peer has two whatever others have.
 const LIMITS: WorkerLimits = WorkerLimits { places: Places { all: 32, peer: 8, own: 2 }, memory: MEMORY };
-/// How long a stream may take to say what it wants, as a login has it.
+/// The time that a stream has for its request, as a login has it.
 const REQUEST: Duration = Duration::from_secs(10);
 /// How often it looks whether sessions have ended, while there are any.
 const LOOK: Duration = Duration::from_secs(1);
@@ -206,7 +206,7 @@ fn shared(folder: &ServedFolder, peer: &String) -> SharedFolder {
     }
 }
 
-/// What a peer may write into a folder.
+/// The rules for what a peer writes into a folder.
 pub(crate) fn rules(folder: &FolderSection, peer: &String) -> FolderRules {
     let symlinks = match folder.symlinks {
         FolderSymlinks::Inside => SymlinkRule::Inside,

@@ -56,7 +56,7 @@ pub(super) struct Forward {
     output_ended: bool,
     /// The stream is lost; what arrived before is still told.
     broken: bool,
-    /// What the peer said that does not do it.
+    /// The words of a peer that refused it.
     refusal: Option<String>,
 }
 
@@ -109,7 +109,7 @@ impl Forward {
         self.stage == Stage::Over
     }
 
-    /// Why the peer does not do that, if it does not.
+    /// The reason why the peer refused it, if it did.
     pub(super) fn refusal(&self) -> Option<&str> {
         self.refusal.as_deref()
     }

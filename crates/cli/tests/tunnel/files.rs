@@ -84,7 +84,7 @@ pub(crate) fn same(one: &Path, other: &Path) {
     }
 }
 
-/// What the first site may do.
+/// The rights of the first site.
 const READ_AND_WRITE: &str = "read = [\"site-a\"]\nwrite = [\"site-a\"]\n";
 
 /// Two sites; the second has a folder `inbox` that the first may read and write, and `secret` that it may not.
@@ -322,7 +322,7 @@ fn empty(folder: &Path) {
     }
 }
 
-/// What a command said, without what measures time and the link.
+/// The output of a command, without what measures time and the link.
 fn heard(output: &Output) -> String {
     let said = [&output.stdout[..], &output.stderr].concat();
     let said = String::from_utf8_lossy(&said);

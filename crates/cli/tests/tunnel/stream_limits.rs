@@ -50,7 +50,7 @@ fn ends(mut stream: UnixStream) {
     });
 }
 
-/// How many processes serve files.
+/// The number of processes that serve files.
 fn workers(pair: &Pair) -> usize {
     let service = children(pair.daemon(1).pid()).unwrap();
     let service = service.into_iter().filter(|(name, _)| name == "strait-service");

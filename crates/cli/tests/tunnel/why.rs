@@ -106,7 +106,7 @@ impl Follow {
     }
 }
 
-/// How fast a choice is, beside others: what its estimate says depends on the block as well.
+/// Ranks a choice by its speed: its estimate depends on the block as well.
 fn haste(decision: &Value) -> i32 {
     let choice = decision["choice"].as_str().unwrap();
     let level = |text: &str| text.parse::<i32>().unwrap();

@@ -6,7 +6,8 @@ use super::certificate::Certificate;
 use super::revocation::{ListError, RevocationList};
 use crate::PublicKey;
 
-/// How far a list may be from the future, and a clock behind a list: clocks of hosts that use NTP differ by less, others by minutes.
+/// The seconds by which a list may be from the future, and a clock behind a list: clocks of hosts that use NTP differ by less, others by
+/// minutes.
 const SKEW: u64 = 600;
 
 /// What came of a list.
@@ -59,7 +60,7 @@ pub enum Untrusted {
         "the clock is {by} s behind the newest revocation list, so nobody can tell what is old: set the clock"
     )]
     ClockBehind {
-        /// How far, in seconds.
+        /// The difference in seconds.
         by: u64,
     },
     /// The certificate is not valid yet.
@@ -204,7 +205,7 @@ impl Trust {
         unix.max(self.proved)
     }
 
-    /// How many seconds a clock that says `unix` is behind, if it is further than clocks may be.
+    /// The seconds by which a clock that says `unix` is behind, if it is further than clocks may be.
     #[must_use]
     pub fn clock_behind(&self, unix: u64) -> Option<u64> {
         self.proved.checked_sub(unix).filter(|by| *by > SKEW)

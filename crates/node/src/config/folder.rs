@@ -42,7 +42,7 @@ pub struct FolderSection {
     pub write: Vec<String>,
     /// The names of the peers, which may write, that may remove.
     pub delete: Vec<String>,
-    /// Which symlinks of peers are made there.
+    /// The rule for symlinks of peers there.
     pub symlinks: FolderSymlinks,
     /// As whom files are read and written, by name; nothing for the user whom the folder belongs to.
     pub owner: Option<String>,
@@ -54,7 +54,7 @@ pub struct FolderSection {
     pub max_entries: Option<u64>,
 }
 
-/// Which symlinks of peers are made in a folder.
+/// A rule for the symlinks of peers in a folder.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FolderSymlinks {
     /// Those that lead to no place outside of it.
@@ -67,7 +67,7 @@ pub enum FolderSymlinks {
 }
 
 impl FolderSection {
-    /// Whether a peer may read or write; for others the folder is not there.
+    /// True if a peer may read or write; for others the folder is not there.
     #[must_use]
     pub fn is_for(&self, peer: &String) -> bool {
         self.read.contains(peer) || self.write.contains(peer)

@@ -53,9 +53,9 @@ pub struct LoginSection {
     pub detached: Duration,
     /// Sessions at once, at most.
     pub sessions: u16,
-    /// What its clients may connect to from this host, as the account.
+    /// The targets that its clients may connect to from this host, as the account.
     pub forward: Vec<ForwardTarget>,
-    /// Whether programs of its sessions may ask its clients' agents.
+    /// True if programs of its sessions may ask its clients' agents.
     pub agent: bool,
 }
 

@@ -35,7 +35,7 @@ enum TargetHost {
 }
 
 impl ForwardTarget {
-    /// Whether a connection to `host`, as a client writes it, may be one to this, whose addresses are not known yet.
+    /// True if a connection to `host`, as a client writes it, may be one to this, whose addresses are not known yet.
     #[must_use]
     pub fn may_mean(&self, host: &str, port: u16) -> bool {
         let is_meant = match &self.host {
@@ -45,7 +45,7 @@ impl ForwardTarget {
         is_meant && self.ports.contains(&port)
     }
 
-    /// Whether a connection to `address`, which `host` means, is one to this. A name stands for no address of this host's loopback
+    /// True if a connection to `address`, which `host` means, is one to this. A name stands for no address of this host's loopback
     /// interface nor of a link, whatever the DNS says: such addresses have to be listed.
     #[must_use]
     pub fn takes(&self, host: &str, address: SocketAddr) -> bool {

@@ -190,7 +190,7 @@ fn somewhere(address: IpAddr) -> Result<IpAddr, BadEndpoint> {
     Ok(address.to_canonical())
 }
 
-/// Whether an address is one of another host, and the same wherever it is used: none of this host's loopback interface, of a link, or
+/// True if an address is one of another host, and the same wherever it is used: none of this host's loopback interface, of a link, or
 /// of many hosts.
 pub(super) fn somewhere_else(ip: IpAddr) -> bool {
     let is_of_a_link = match ip {

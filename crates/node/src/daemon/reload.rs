@@ -288,7 +288,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
     names(&different)
 }
 
-/// Whether a broker keeps what it has elsewhere.
+/// True if a broker keeps what it has elsewhere.
 fn changes_files(old: &Config, new: &Config) -> bool {
     let (Some(old), Some(new)) = (&old.broker, &new.broker) else { return false };
     (&old.store, &old.spool, &old.audit) != (&new.store, &new.spool, &new.audit)

@@ -64,7 +64,7 @@ pub(super) struct StreamRelay {
     opening: BTreeMap<StreamKey, OpeningStream>,
     /// Streams of peers that have not named a service yet, or asked nothing of it.
     heads: BTreeMap<StreamKey, PendingHead>,
-    /// When these are looked at.
+    /// The time at which these are looked at.
     heads_at: Option<Time>,
     /// Streams of each peer that may reach a process.
     budgets: BTreeMap<PeerId, Budget>,

@@ -62,7 +62,7 @@ impl Account {
         self.user == privileges::user()
     }
 
-    /// Whether its shell is one that a person may have (getusershell(3)), and none that keeps the account from doing anything.
+    /// True if its shell is one that a person may have (getusershell(3)), and none that keeps the account from doing anything.
     #[must_use]
     pub fn has_listed_shell(&self) -> bool {
         /// The list has one place in each process.

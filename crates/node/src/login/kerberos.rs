@@ -33,7 +33,7 @@ use frames::{read, refuse, write};
 
 /// Tokens of a client's at most. Kerberos takes one, or two where the library asks for a second exchange of clocks (RFC 4121).
 const TOKENS_MAX: usize = 4;
-/// How long a client may take for its first token, which it has before it opens the stream.
+/// The time that a client has for its first token, which it has before it opens the stream.
 const FIRST_TOKEN: Duration = Duration::from_secs(5);
 /// What a client is told of a host that cannot do it; the log has more.
 const NOT_SET_UP: &str = "Kerberos is not set up at this peer; its log says what is missing";

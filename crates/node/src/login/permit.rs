@@ -22,7 +22,7 @@ pub struct LoginPermit {
     pub sessions: u16,
     /// How long PAM may take.
     pub patience: Duration,
-    /// How a line is logged if it is not let in.
+    /// The log of its refusals.
     pub logs: RefusalLog,
 }
 
@@ -33,12 +33,12 @@ impl LoginPermit {
     }
 }
 
-/// How lines about one stream are logged that is refused something.
+/// The log of what one stream is refused.
 #[derive(Clone, Debug)]
 pub struct RefusalLog {
-    /// Who opened it.
+    /// The head of the stream, which names its peer.
     pub head: StreamHead,
-    /// Whether people see them; a peer can be refused as fast as it can send.
+    /// True if people see the lines; a peer can be refused as fast as it can send.
     pub loud: bool,
 }
 

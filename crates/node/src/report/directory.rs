@@ -15,7 +15,7 @@ pub struct DirectoryReport {
     pub list: Option<u64>,
     /// Its age in seconds.
     pub list_age_seconds: Option<u64>,
-    /// How many seconds the clock is behind the newest list, if it is further than clocks may be.
+    /// The seconds by which the clock is behind the newest list, if it is further than clocks may be.
     #[serde(default)]
     pub clock_behind_seconds: Option<u64>,
     /// Whether there is a list that is young enough for new peers to be taken.

@@ -11,7 +11,7 @@ use crate::process::fork;
 /// How a worker ends that could not give up its privileges.
 const PRIVILEGED: libc::c_int = 77;
 
-/// How many processes there may be at once.
+/// The numbers of processes that there may be at once.
 #[derive(Clone, Copy, Debug)]
 pub struct Places {
     /// Of all peers.
@@ -30,7 +30,7 @@ impl Places {
     }
 }
 
-/// How much may be served at once.
+/// The limits of all that is served at once.
 #[derive(Clone, Copy, Debug)]
 pub struct WorkerLimits {
     /// Processes.

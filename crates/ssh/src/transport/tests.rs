@@ -136,7 +136,7 @@ impl Pair {
         server
     }
 
-    /// What a message of that number comes to.
+    /// The fate of a message of that number.
     fn outcome(&mut self, kind: u8) -> &'static str {
         let before = self.seen();
         match self.say(kind) {

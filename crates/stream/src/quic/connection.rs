@@ -90,7 +90,7 @@ impl LiveConnection {
         Some(exported)
     }
 
-    /// Where its peer is.
+    /// The address of its peer.
     pub(super) fn remote(&self) -> SocketAddr {
         self.quic.remote_address()
     }

@@ -131,7 +131,7 @@ pub enum BrokerRequest {
     List {
         /// Which.
         which: LetterBox,
-        /// Where it begins, as [`BrokerAnswer::ListEnd`] said; nothing for the first page. At most [`MAX_TEXT`] bytes.
+        /// The place at which it begins, as [`BrokerAnswer::ListEnd`] said; nothing for the first page. At most [`MAX_TEXT`] bytes.
         after: Vec<u8>,
     },
     /// Asks for bytes of an object whose letter is in the client's inbox, or that the client sent.
@@ -188,7 +188,7 @@ pub enum BrokerAnswer {
     Letters(Vec<Letter>),
     /// The page is at its end.
     ListEnd {
-        /// Where the next page begins, in the broker's words; nothing where there is none. At most [`MAX_TEXT`] bytes.
+        /// The place at which the next page begins, in the broker's words; nothing if there is none. At most [`MAX_TEXT`] bytes.
         next: Vec<u8>,
     },
     /// The next bytes that were asked for.

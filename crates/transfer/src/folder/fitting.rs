@@ -1,4 +1,4 @@
-//! Where entries go whose sender may not learn what is there: nothing is in their way.
+//! The paths of entries whose sender may not learn what is there: nothing is in their way.
 //!
 //! `report` becomes `report.other-1` where a folder has its name, or a folder `report` where a file has it. What is there stays, and the
 //! sender hears the same as without it. The same entry gets the same name again.
@@ -12,7 +12,7 @@ use crate::path::{EntryPath, MAX_NAME_LEN};
 
 /// Names that are tried for one entry. Only who wants to be in the way makes so many.
 const TRIES: u32 = 100;
-/// What stands between a name and its number.
+/// The text between a name and its number.
 const END: &str = ".other-";
 
 /// Returns the path under which an entry goes. Where the rules hide what is there, a number stands behind each name that something of
@@ -48,7 +48,7 @@ fn fit_name(
     Err(FolderError::InTheWay)
 }
 
-/// Whether a name is one that an entry got since something else had its own.
+/// True if a name is one that an entry got since something else had its own.
 pub(crate) fn is_numbered(name: &[u8]) -> bool {
     let at = name.windows(END.len()).rposition(|part| part == END.as_bytes());
     at.is_some_and(|at| name[at + END.len()..].iter().all(u8::is_ascii_digit))
@@ -60,7 +60,7 @@ fn numbered(name: &[u8], number: u32) -> Vec<u8> {
     [&name[..name.len().min(MAX_NAME_LEN - end.len())], end.as_bytes()].concat()
 }
 
-/// Whether an entry can have this path: nothing has it, or something that it may replace, or a folder that it may be in.
+/// True if an entry can have this path: nothing has it, or something that it may replace, or a folder that it may be in.
 fn fits(beneath: &Beneath, path: &EntryPath, is_folder: bool) -> Result<bool, FolderError> {
     let because = |error| FolderError::new("look at a name", error);
     let Some(there) = beneath.status(path).map_err(because)? else { return Ok(true) };

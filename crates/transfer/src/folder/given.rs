@@ -1,5 +1,5 @@
-//! What a transfer has given names, for senders that may not hear what is there: a resume says of these files that they came, and hard
-//! links are made to them alone.
+//! The files that a transfer has given names, for senders that may not hear what is there: a resume says of these files that they came,
+//! and hard links are made to them alone.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ impl GivenFiles {
         fits
     }
 
-    /// What a file with this path was.
+    /// The state of a file with this path.
     pub(super) fn get(&self, path: &EntryPath) -> Option<[u8; 8]> {
         self.0.get(&path_hash(path)).copied()
     }

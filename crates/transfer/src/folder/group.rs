@@ -43,7 +43,7 @@ pub(super) enum WholeKind {
         slot: u32,
         /// Whether there are records of it.
         recorded: bool,
-        /// What a resume knows it by, where the sender may not read.
+        /// The state by which a resume knows it, if the sender may not read.
         state: Option<[u8; 8]>,
         /// Open, if the group has few.
         file: Option<Arc<File>>,
@@ -239,7 +239,7 @@ impl Place {
         checked.inspect_err(|_| self.work.remove(&name)).map(|()| name)
     }
 
-    /// Whether what is aside may have a path, if it is a symlink.
+    /// Checks that what is aside may have a path, if it is a symlink.
     fn check_symlink(&self, path: &EntryPath, aside: &str) -> Result<(), FolderError> {
         let because = |error| FolderError::new("look at a symlink", error);
         let status = Status::at(self.work.folder(), aside.as_bytes()).map_err(because)?;
@@ -251,7 +251,7 @@ impl Place {
     }
 }
 
-/// What a resume has to know of an entry that has its name.
+/// The records for a resume of an entry that has its name.
 fn records(entry: &WholeEntry) -> impl Iterator<Item = TransferRecord> {
     let (slot, state) = match entry.what {
         WholeKind::File { slot, recorded, state, .. } => (recorded.then_some(slot), state),

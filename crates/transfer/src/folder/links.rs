@@ -2,7 +2,7 @@
 
 use super::FolderError;
 
-/// Which symlinks of a sender are made.
+/// A rule for the symlinks of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SymlinkRule {
     /// Those that lead to no place outside of the folder, whatever other symlinks of senders are there.
@@ -15,7 +15,7 @@ pub enum SymlinkRule {
 }
 
 impl SymlinkRule {
-    /// Whether a symlink with this target may be made in a folder that is `depth` names below the permitted one.
+    /// Checks that a symlink with this target may be made in a folder that is `depth` names below the permitted one.
     pub(crate) fn check(self, depth: usize, target: &[u8]) -> Result<(), FolderError> {
         match self {
             SymlinkRule::Inside if !stays_inside(depth, target) => Err(FolderError::LeadsOut),
@@ -25,7 +25,7 @@ impl SymlinkRule {
     }
 }
 
-/// Whether a target stays inside: it is relative, and `..` stands before all names, no more often than there are folders above. Behind a
+/// True if a target stays inside: it is relative, and `..` stands before all names, no more often than there are folders above. Behind a
 /// name, which may be another symlink, `..` would go up from where that leads. So each symlink leads down from a folder above it, and
 /// all of them together never lead out.
 fn stays_inside(depth: usize, target: &[u8]) -> bool {

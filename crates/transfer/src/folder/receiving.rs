@@ -35,7 +35,7 @@ pub struct Receiving {
     place: Arc<Place>,
     /// What earlier runs left, by path.
     kept: BTreeMap<EntryPath, KeptFile>,
-    /// What this run and earlier ones gave names, where the sender may not read.
+    /// The files that this run and earlier ones gave names, if the sender may not read.
     given: GivenFiles,
     next_slot: u32,
     group: WholeGroup,
@@ -74,14 +74,14 @@ impl Receiving {
         self.kept.get(path)
     }
 
-    /// Whether this transfer gave a file in this state its name, as far as that is known: only where the rules hide what is there.
+    /// True if this transfer gave a file in this state its name, as far as that is known: only where the rules hide what is there.
     #[must_use]
     pub fn gave(&self, path: &EntryPath, size: u64, attributes: &Attributes) -> bool {
         let state = state_hash(size, attributes.modified, attributes.mode);
         self.given.get(path) == Some(state)
     }
 
-    /// Whether a hard link to this name may be made: where the rules hide what is there, to files of this transfer alone.
+    /// True if a hard link to this name may be made: where the rules hide what is there, to files of this transfer alone.
     #[must_use]
     pub fn may_link(&self, to: &EntryPath) -> bool {
         !self.place.rules.hidden || self.given.get(to).is_some()

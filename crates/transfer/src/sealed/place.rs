@@ -27,7 +27,7 @@ use crate::{FolderPath, TransferId};
 pub struct LandingFolder {
     root: Beneath,
     rules: FolderRules,
-    /// How many names it is below the permitted folder.
+    /// The number of names by which it is below the permitted folder.
     depth: usize,
     /// Files that are there, where the sender may not hear what else is: hard links are made to them alone.
     made: BTreeSet<Vec<u8>>,
@@ -115,7 +115,7 @@ impl LandingFolder {
         fitted(&self.root, &self.rules, &entry.path, entry.kind == SealedKind::Folder)
     }
 
-    /// Whether the rules allow a symbolic link under this path.
+    /// Checks that the rules allow a symbolic link under this path.
     fn check_symlink(&self, path: &[u8], target: &[u8]) -> io::Result<()> {
         let depth = self.depth + ends(path).count() - 1;
         self.rules.symlinks.check(depth, target).map_err(io::Error::other)

@@ -125,12 +125,12 @@ impl DiskDestination {
         self.path(below)?.ok_or(FileFault::from(FaultReason::InTheWay))
     }
 
-    /// Whether the sender is told nothing of what is there.
+    /// True if the sender is told nothing of what is there.
     fn hides(&self) -> bool {
         self.folder.rules().hidden
     }
 
-    /// Whether an entry need not come: it is there, or where the sender may not hear that, this transfer has brought it.
+    /// True if an entry need not come: it is there, or where the sender may not hear that, this transfer has brought it.
     fn has(&self, path: &EntryPath, size: Option<u64>, entry: &EntryMessage) -> Result<bool, FileFault> {
         let attributes = attributes(entry);
         if self.hides() {

@@ -38,9 +38,9 @@ pub struct SharedFolder {
     pub rules: FolderRules,
     /// Whether this peer may read.
     pub read: bool,
-    /// Whether this peer may write: add what is not there, and replace what is.
+    /// True if this peer may write: add what is not there, and replace what is.
     pub write: bool,
-    /// Whether this peer, which may write, may remove.
+    /// True if this peer, which may write, may remove.
     pub delete: bool,
     /// How long a run of a transfer waits for an earlier one of the same transfer to end.
     pub patience: Duration,

@@ -27,7 +27,7 @@ pub(super) struct Keeper {
     pub(super) section: LoginSection,
 }
 
-/// What a client wants a connection to, as it writes it.
+/// The target of a connection, as the client writes it.
 struct Target<'a> {
     host: &'a str,
     port: u16,
@@ -166,7 +166,7 @@ fn not_listed(target: &Target<'_>, entry: &str) -> Refusal {
     Refusal { reason: RefusedReason::NotAllowed, text: printable(&text) }
 }
 
-/// Why there is no first message.
+/// A reason for having no first message.
 enum Unread {
     /// It did not come in time.
     Silent,

@@ -46,7 +46,7 @@ pub(super) struct Session<'a> {
     program: RunningProgram,
     wire: Option<Wire>,
     listener: SessionListener,
-    /// Where its programs find the client's agent, or why they do not.
+    /// The socket at which its programs find the client's agent, or the reason why they find none.
     pub(super) agents: Result<AgentDoor, &'static str>,
     pub(super) clock: Clock,
     /// How long it goes on without a stream, and at most while no client may have heard of it.

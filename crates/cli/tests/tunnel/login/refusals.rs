@@ -119,7 +119,7 @@ fn a_peer_has_as_many_sessions_as_it_may_and_those_of_another_are_not_told() {
     eventually("there is room again", || place.login(&["site-b", "true"], b"").status.success());
 }
 
-/// What the second site answers to a client that wants a connection to a port, where nothing listens.
+/// The answer of the second site to a client that wants a connection to a port, where nothing listens.
 fn connection(place: &LoginPlace, host: &str, port: u16) -> String {
     let socket = place.sites[0].folder().join("run/strait0.sock");
     let mut stream =

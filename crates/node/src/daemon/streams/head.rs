@@ -16,7 +16,7 @@ use crate::services::StreamHead;
 /// A service, its version, and the length of the name behind them.
 const FIXED: usize = 3;
 
-/// How long a stream may take to come so far: as long as a login has for its request.
+/// The time that a stream has to come so far: as long as a login has for its request.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// The service whose process speaks first.
 const SPEAKS_FIRST: u8 = super::BROKER;
@@ -26,7 +26,7 @@ const SPEAKS_FIRST: u8 = super::BROKER;
 pub(super) struct PendingHead {
     pub(super) peer: PeerId,
     key: PublicKey,
-    /// When it is given up.
+    /// The time at which it is given up.
     pub(super) until: Time,
     /// At most 259 bytes.
     read: Vec<u8>,
@@ -37,7 +37,7 @@ impl PendingHead {
         PendingHead { peer, key, until: now + PATIENCE, read: Vec::new() }
     }
 
-    /// Whether all of it is there and the request begins, once that is known; `Some(false)` when the stream ended before.
+    /// Reads on: `Some(true)` when all of it is there and the request begins, `Some(false)` when the stream ended before.
     pub(super) fn read(&mut self, core: &mut Streams, key: StreamKey, now: Time) -> Option<bool> {
         loop {
             let missing = self.missing();
@@ -59,7 +59,7 @@ impl PendingHead {
         whole.saturating_sub(self.read.len())
     }
 
-    /// What is told of it, and the beginning of its request; nothing if a part is missing.
+    /// The head for the service, and the beginning of the request; nothing if a part is missing.
     pub(super) fn named(
         &self,
         peer: &str,

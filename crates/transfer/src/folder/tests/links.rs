@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use super::*;
 
-/// What a sender asks for.
+/// A request of a sender.
 #[derive(Clone, Debug)]
 enum Wish {
     Folder(String),

@@ -34,7 +34,7 @@ enum Node {
 
 /// Lengths of contents: nothing; in memory; one that is looked for under other names; one that is patched.
 const LENGTHS: [usize; 4] = [0, 10, 20_000, 70_000];
-/// When every file was modified, in seconds since 1970: a file with the same content is the same.
+/// The time at which every file was modified, in seconds since 1970: a file with the same content is the same.
 const MODIFIED: u64 = 1_000_000_000;
 
 fn content(number: usize) -> Vec<u8> {
@@ -81,7 +81,7 @@ fn put(at: &Path, tree: &BTreeMap<&'static str, Node>) {
     }
 }
 
-/// What a sender does.
+/// An action of a sender.
 #[derive(Clone, Debug)]
 struct Sent {
     tree: BTreeMap<&'static str, Node>,
