@@ -13,7 +13,7 @@ CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 RELEASE := $(CARGO) build --release --locked
 
-.PHONY: demo test test-all bench packages packages-test build build-demo build-all check setup-build setup setup-all clean
+.PHONY: demo test test-all bench packages packages-test build build-demo build-all check setup-build setup clean
 
 demo: build-demo
 	$(TARGET)/release/strait demo $(DEMO)
@@ -55,9 +55,6 @@ setup-build:
 
 setup:
 	scripts/setup test
-
-setup-all:
-	scripts/setup all
 
 clean:
 	$(CARGO) clean

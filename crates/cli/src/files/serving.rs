@@ -142,8 +142,6 @@ impl FileService {
             tracing::debug!("{}", head.refused("files", "no peer any more, or no such service"));
             return;
         }
-        let calibration =
-            self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
         let is_meant =
             |it: &ServedFolder| it.section.name.as_bytes() == head.name && it.section.is_for(&head.peer);
         if let Some(folder) = self.folders.iter_mut().find(|folder| is_meant(folder)) {
@@ -175,6 +173,8 @@ impl FileService {
         if matches!(user, ServiceUser::Same) {
             shared.iter_mut().for_each(|folder| folder.copies = kept::served(self.keep_sent, &head.key));
         }
+        let calibration =
+            self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
         let serving = Serving { head, shared, meant, calibration };
         if let Err(error) = self.workers.start(channel, &head.peer, user, || serving.run(&stream)) {
             tracing::warn!("{}", head.refused("files", &error.to_string()));

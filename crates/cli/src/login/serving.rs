@@ -132,8 +132,6 @@ impl LoginService {
         // What other processes find out, they log, which know nothing of each other.
         let logs = RefusalLog { head: head.clone(), loud: self.has_line(&head.peer) };
         let permit = LoginPermit {
-            peer: head.peer.clone(),
-            key: head.key.clone(),
             who,
             sessions: section.sessions,
             patience: seconds_of(PAM_VARIABLE, PAM),

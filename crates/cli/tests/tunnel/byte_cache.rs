@@ -7,7 +7,7 @@ use strait_testbed::{Extra, LinkSpec, TwoHosts, paced, sample};
 use crate::block_history::{carry, stream};
 use crate::capture::Capture;
 use crate::outside::open;
-use crate::pair::{PATIENCE, Pair, allowed, eventually};
+use crate::pair::{PATIENCE, Pair, allowed, eventually, settled};
 
 /// Whose data has a cache, and whose has none.
 const RULE: &str = "[[compress]]\nfrom = \"10.77.0.0/24\"\nto = \"10.77.0.0/24\"\ndomain = \"releases\"\ncache = \"64MiB\"\n";
@@ -23,14 +23,7 @@ fn transfer(pair: &Pair, content: &[u8]) -> u64 {
 /// not lean on these. On a busy machine, datagrams that say so can be lost.
 fn unknown(pair: &Pair) -> u64 {
     let held = || [history(pair, 0, "held_bytes_there"), history(pair, 1, "held_bytes_here")];
-    let (mut last, mut same) = (held(), 0);
-    eventually("the receiver has said what it holds", || {
-        let now = held();
-        same = if now == last { same + 1 } else { 0 };
-        last = now;
-        same == 5
-    });
-    let [there, here] = last;
+    let [there, here] = settled("the receiver has said what it holds", held);
     assert!(there * 5 >= here * 4, "{there} of {here} bytes are known");
     here.saturating_sub(there)
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use strait_clock::Random;
 use strait_scheduler::Rate;
-use strait_testbed::{Extra, LinkSpec, TwoHosts, children};
+use strait_testbed::{Extra, LinkSpec, TwoHosts};
 use strait_testdata::thorough::all_or;
 
 use crate::pair::{PATIENCE, Pair, allowed, eventually};
@@ -166,7 +166,7 @@ impl Scene {
             Victim::Command => command.kill().unwrap(),
             // One that is about to end, of the run before, may be there and that of this run not yet.
             Victim::Worker => eventually("a killed worker ends the command", || {
-                self.workers().into_iter().for_each(kill);
+                self.pair.file_workers(1).into_iter().for_each(kill);
                 command.try_wait().unwrap().is_some()
             }),
             Victim::NearDaemon | Victim::FarDaemon => {
@@ -175,14 +175,6 @@ impl Scene {
                 self.start(which);
             }
         }
-    }
-
-    /// The processes that serve streams at the far site.
-    fn workers(&self) -> Vec<u32> {
-        let service = children(self.pair.daemon(1).pid()).unwrap();
-        let service = service.into_iter().filter(|(name, _)| name == "strait-service");
-        let workers = service.flat_map(|(_, number)| children(number).unwrap());
-        workers.filter(|(name, _)| name == "strait-files").map(|(_, number)| number).collect()
     }
 
     /// The bytes of the whole files of a tree that are there.

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use strait_clock::Random;
-use strait_testbed::{Extra, TwoHosts, children};
+use strait_testbed::{Extra, TwoHosts};
 
 use crate::file_kills::noise;
 use crate::pair::{Pair, allowed, eventually, fast, has, program};
@@ -131,9 +131,7 @@ fn more_streams_than_a_peer_may_have_are_refused_in_words() {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
     let mut sending: Vec<_> = (0..8).map(slow).collect();
-    let service = children(sites.pair.daemon(1).pid()).unwrap();
-    let service = service.into_iter().find(|(name, _)| name == "strait-service").unwrap().1;
-    eventually("all of them are served", || children(service).unwrap().len() == 8);
+    eventually("all of them are served", || sites.pair.file_workers(1).len() == 8);
     for _ in 0..3 {
         let refused = sites.run(&["send", "f", "site-b:inbox/more"]);
         let said = String::from_utf8_lossy(&refused.stderr);

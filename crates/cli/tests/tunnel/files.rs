@@ -413,14 +413,12 @@ fn what_serves_a_peer_has_no_privilege_and_acts_as_the_folders_owner() {
     fs::write(offices.here.join("f"), noise(400_000, 3)).unwrap();
     let mut sending = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "400kbit"]);
     let mut sending = sending.current_dir(&offices.here).spawn().unwrap();
-    let service = strait_testbed::children(offices.pair.daemon(1).pid()).unwrap();
-    let (_, service) = service.into_iter().find(|(name, _)| name == "strait-service").unwrap();
     let mut worker = None;
     crate::pair::eventually("the stream has a process", || {
-        worker = strait_testbed::children(service).unwrap().pop();
+        worker = offices.pair.file_workers(1).pop();
         worker.is_some()
     });
-    let status = format!("/proc/{}/status", worker.unwrap().1);
+    let status = format!("/proc/{}/status", worker.unwrap());
     let mut said = String::new();
     crate::pair::eventually("it acts as another user", || {
         said = fs::read_to_string(&status).unwrap_or_default();

@@ -10,7 +10,8 @@ use serde_json::Value;
 use strait_scheduler::Rate;
 pub(crate) use strait_testbed::outside::has;
 use strait_testbed::{
-    DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, Transfer, TwoHosts, WireLink, Workdir, sandbox,
+    DaemonProcess, Extra, LinkSpec, Namespace, PORT, Site, Transfer, TwoHosts, WireLink, Workdir, children,
+    sandbox,
 };
 
 /// How long anything may take: hosts share processors with other tests.
@@ -153,6 +154,14 @@ impl Pair {
         found.and_then(|drop| drop["packets"].as_u64()).unwrap_or_else(|| panic!("no {reason} in {report:#}"))
     }
 
+    /// The processes that serve streams for files at a site.
+    pub(crate) fn file_workers(&self, which: usize) -> Vec<u32> {
+        let service = children(self.daemon(which).pid()).unwrap();
+        let service = service.into_iter().filter(|(name, _)| name == "strait-service");
+        let workers = service.flat_map(|(_, number)| children(number).unwrap());
+        workers.filter(|(name, _)| name == "strait-files").map(|(_, number)| number).collect()
+    }
+
     /// What a site shows about its only peer.
     pub(crate) fn peer(&self, which: usize) -> Value {
         self.daemon(which).show().unwrap()["peers"][0].clone()
@@ -164,6 +173,18 @@ impl Pair {
 pub(crate) enum Family {
     V4,
     V6,
+}
+
+/// Looks at a value until it stays as it is, and returns it.
+pub(crate) fn settled<T: PartialEq>(what: &str, mut look: impl FnMut() -> T) -> T {
+    let (mut last, mut same) = (look(), 0);
+    eventually(what, || {
+        let now = look();
+        same = if now == last { same + 1 } else { 0 };
+        last = now;
+        same == 5
+    });
+    last
 }
 
 /// Looks again until `good` holds.

@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use strait_node::client::{StreamOptions, open_stream_at};
-use strait_testbed::{Extra, TwoHosts, children};
+use strait_testbed::{Extra, TwoHosts};
 
 use crate::pair::{PATIENCE, Pair, allowed, eventually, fast};
 
@@ -50,14 +50,6 @@ fn ends(mut stream: UnixStream) {
     });
 }
 
-/// The number of processes that serve files.
-fn workers(pair: &Pair) -> usize {
-    let service = children(pair.daemon(1).pid()).unwrap();
-    let service = service.into_iter().filter(|(name, _)| name == "strait-service");
-    let all = service.flat_map(|(_, number)| children(number).unwrap());
-    all.filter(|(name, _)| name == "strait-files").count()
-}
-
 fn lists(pair: &Pair) -> bool {
     pair.daemon(0).command(&["ls", "site-b:inbox"]).output().unwrap().status.success()
 }
@@ -70,7 +62,7 @@ fn a_stream_that_asks_for_nothing_takes_no_process_and_ends() {
     let pair = sites("\"site-a\"");
     let silent: Vec<_> = (0..STREAMS - 1).map(|at| says(&pair, HEAD.get(..at).unwrap_or(HEAD))).collect();
     assert!(lists(&pair), "{}", pair.logs());
-    eventually("only what asked was served", || workers(&pair) == 0);
+    eventually("only what asked was served", || pair.file_workers(1).is_empty());
     silent.into_iter().for_each(ends);
 }
 
@@ -81,7 +73,7 @@ fn a_stream_that_asks_by_halves_gives_its_process_back() {
     }
     let pair = sites("\"site-a\"");
     let halves: Vec<_> = (0..8).map(|_| says(&pair, &[HEAD, b"\x00"].concat())).collect();
-    eventually("each has a process", || workers(&pair) == 8);
+    eventually("each has a process", || pair.file_workers(1).len() == 8);
     halves.into_iter().for_each(ends);
     eventually("there is room again", || lists(&pair));
 }

@@ -70,12 +70,12 @@ enum ExchangeSays {
 
 /// Has the client prove who it is; nothing if it did not, of which it is told.
 pub(super) fn prove(stream: &UnixStream, demand: &KerberosDemand, permit: &LoginPermit) -> Option<Proven> {
-    let (monitor, peer) = (std::process::id(), &permit.peer);
+    let (monitor, peer) = (std::process::id(), &permit.logs.head.peer);
     let failed = |error: io::Error| tracing::error!("{peer}: no login: {error}");
     let refused = |text: &str| permit.log_refused(text);
     let (ours, theirs) = ProcessChannel::pair().map_err(failed).ok()?;
     let process = fork(c"strait-kerberos", &[ours.as_fd()], || {
-        Exchange { stream, demand, monitor: &theirs }.run(permit.patience, monitor)
+        Exchange { stream, demand, monitor: &theirs, patience: permit.patience }.run(monitor)
     });
     let process = process.map_err(failed).ok()?;
     drop(theirs);
@@ -153,16 +153,14 @@ struct Exchange<'a> {
     stream: &'a UnixStream,
     demand: &'a KerberosDemand,
     monitor: &'a ProcessChannel,
+    /// The time that it has once the first token is there.
+    patience: Duration,
 }
 
 impl Exchange<'_> {
-    fn run(&self, patience: Duration, number: u32) -> libc::c_int {
-        let Ok(mut limit) = TimeLimit::set(patience.min(FIRST_TOKEN)) else { return 1 };
-        let begun = || {
-            limit = TimeLimit::set(patience)?;
-            Ok(())
-        };
-        match confine().and_then(|()| self.exchange(number, begun)) {
+    fn run(&self, number: u32) -> libc::c_int {
+        let Ok(mut limit) = TimeLimit::set(self.patience.min(FIRST_TOKEN)) else { return 1 };
+        match confine().and_then(|()| self.exchange(number, &mut limit)) {
             Ok(proven) => {
                 // Before the client knows: what it says next is for a keeper that is there.
                 let told = self.tell(&proven).and_then(|()| write(self.stream, &TokenFrame::Accepted));
@@ -181,15 +179,15 @@ impl Exchange<'_> {
         self.monitor.send(&serde_json::to_vec(says)?, &[])
     }
 
-    /// Does `begun` when the first token is there.
-    fn exchange(&self, number: u32, begun: impl FnOnce() -> io::Result<()>) -> Result<ExchangeSays, Refused> {
+    /// Sets another limit when the first token is there.
+    fn exchange(&self, number: u32, limit: &mut TimeLimit) -> Result<ExchangeSays, Refused> {
         let options = AcceptorOptions {
             service: ServiceName::parse(&self.demand.service),
             keytab: self.demand.keytab.as_ref().map(|path| format!("FILE:{}", path.display())),
         };
         let mut acceptor =
             Acceptor::new(&options, &self.demand.binding).map_err(|error| Refused::here(&error))?;
-        self.talk(&mut acceptor, begun)?;
+        self.talk(&mut acceptor, limit)?;
         let peer = acceptor.peer().ok_or(KerberosError::NotMutual)?;
         let account = self.account(peer)?;
         // From here on as the account: the ticket is its own.
@@ -203,14 +201,15 @@ impl Exchange<'_> {
     }
 
     /// Takes tokens until the client has proved who it is.
-    fn talk(&self, acceptor: &mut Acceptor, begun: impl FnOnce() -> io::Result<()>) -> Result<(), Refused> {
+    fn talk(&self, acceptor: &mut Acceptor, limit: &mut TimeLimit) -> Result<(), Refused> {
         let mut reader = TokenReader::default();
-        let mut begun = Some(begun);
-        for _ in 0..TOKENS_MAX {
+        for turn in 0..TOKENS_MAX {
             let TokenFrame::Token(token) = read(self.stream, &mut reader)? else {
                 return Err(Refused::new("the client broke the exchange of Kerberos off"));
             };
-            begun.take().map_or(Ok(()), |begun| begun())?;
+            if turn == 0 {
+                *limit = TimeLimit::set(self.patience)?;
+            }
             match acceptor.step(&token) {
                 Ok(Step::GoOn(token)) => write(self.stream, &TokenFrame::Token(token))?,
                 Ok(Step::Done(token)) => {

@@ -12,17 +12,13 @@ use crate::services::{StreamHead, UNLISTED, printable};
 /// Who opened a stream, and as whom it is served.
 #[derive(Clone, Debug)]
 pub struct LoginPermit {
-    /// The peer's name.
-    pub peer: String,
-    /// Its public key.
-    pub key: String,
     /// As whom it is served, or what says so.
     pub who: LoginWho,
     /// Sessions that the peer may have at once.
     pub sessions: u16,
     /// How long PAM may take.
     pub patience: Duration,
-    /// The log of its refusals.
+    /// The head of the stream, and the log of its refusals.
     pub logs: RefusalLog,
 }
 
@@ -73,11 +69,7 @@ pub enum LoginWho {
 /// A stream that is served.
 #[derive(Clone, Debug)]
 pub(super) struct Served {
-    /// The peer's name.
-    pub(super) peer: String,
-    /// Its public key.
-    pub(super) key: String,
-    /// Its principal, if a ticket said who it is.
+    /// The peer's principal, if a ticket said who it is.
     pub(super) principal: Option<String>,
     pub(super) account: Account,
     pub(super) sessions: u16,
@@ -89,13 +81,18 @@ pub(super) struct Served {
 impl fmt::Display for Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.principal {
-            None => f.write_str(&self.peer),
-            Some(principal) => write!(f, "{} ({})", self.peer, printable(principal)),
+            None => f.write_str(self.peer()),
+            Some(principal) => write!(f, "{} ({})", self.peer(), printable(principal)),
         }
     }
 }
 
 impl Served {
+    /// The peer's name.
+    pub(super) fn peer(&self) -> &str {
+        &self.logs.head.peer
+    }
+
     /// Logs why it is not let in, unless the peer has had its lines.
     pub(super) fn log_refused(&self, text: &str) {
         let principal = self.principal.as_ref().map(|it| format!("{it} ")).unwrap_or_default();
@@ -104,10 +101,10 @@ impl Served {
 
     /// By whom its session is counted: nodes that are not listed are counted together, as keys cost nothing.
     pub(super) fn counted_as(&self) -> &str {
-        if self.peer == UNLISTED { UNLISTED } else { &self.key }
+        if self.peer() == UNLISTED { UNLISTED } else { &self.logs.head.key }
     }
 
     pub(super) fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
-        PamLogin { account: &self.account.name, peer: &self.peer, terminal, limit: self.patience }
+        PamLogin { account: &self.account.name, peer: self.peer(), terminal, limit: self.patience }
     }
 }

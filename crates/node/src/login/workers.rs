@@ -237,8 +237,8 @@ fn monitor(
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
     let Some((account, principal, cache)) = served_as(&permit, &stream) else { return UNFIT };
-    let LoginPermit { peer, key, sessions, patience, logs, .. } = permit;
-    let permit = Served { peer, key, principal, account, sessions, patience, logs };
+    let LoginPermit { sessions, patience, logs, .. } = permit;
+    let permit = Served { principal, account, sessions, patience, logs };
     let entered = folder::enter(&permit.account)
         .and_then(|folder| ProcessChannel::pair().map(|(ours, theirs)| (folder, ours, theirs)));
     let (folder, ours, theirs) = match entered {
@@ -376,7 +376,7 @@ fn serve(
     drop(launcher);
     let record = terminal.filter(|_| privileges::is_root());
     let record = record
-        .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, &permit.peer, process));
+        .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, permit.peer(), process));
     let status = wait_for(process);
     let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
     drop(record);
@@ -427,7 +427,7 @@ impl OpenSession {
         let with = Surroundings {
             environment: pam.as_ref().map(PamSession::environment).unwrap_or_default(),
             said: pam.as_mut().map(PamSession::take_said).unwrap_or_default(),
-            peer: permit.peer.clone(),
+            peer: permit.peer().to_owned(),
             principal: permit.principal.clone(),
             cache: cache.map(TicketCache::variable),
         };

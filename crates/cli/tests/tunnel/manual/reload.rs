@@ -5,7 +5,7 @@ use std::fs;
 use strait_testbed::TwoHosts;
 
 use super::case::{CBC, Case, PLAIN};
-use crate::pair::{Family, Pair, allowed, eventually, fast, has};
+use crate::pair::{Family, Pair, allowed, fast, has, settled};
 
 fn rewrite(pair: &Pair, case: &Case, which: usize, change: impl Fn(String) -> String) {
     let path = case.write(pair, which);
@@ -21,13 +21,7 @@ fn peers_with_manual_keys_come_change_and_go() {
     let pair = case.up(TwoHosts::direct(fast()).unwrap());
     case.exchange(&pair, 20_000);
     let number = || pair.peer(0)["manual"]["last_sequence_number"].as_u64().unwrap();
-    let (mut before, mut same) = (number(), 0);
-    eventually("nothing is sent any more", || {
-        let now = number();
-        same = if now == before { same + 1 } else { 0 };
-        before = now;
-        same == 5
-    });
+    let before = settled("nothing is sent any more", number);
     // Nothing that concerns the associations: they go on.
     rewrite(&pair, &case, 0, |text| text.replace("/128\"]", "/128\", \"10.99.0.0/16\"]"));
     pair.daemon(0).reload().unwrap();

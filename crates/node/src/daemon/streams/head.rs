@@ -1,9 +1,8 @@
 //! The first bytes of a peer's stream, which name the service, and what of it is meant. A stream has a limited time for them and for the
 //! first byte of a request: no process is made for one that is silent.
 
-use std::time::Duration;
-
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::PeerId;
