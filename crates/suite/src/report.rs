@@ -20,15 +20,28 @@ pub(crate) fn failure(outcome: &Outcome<'_>) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
+/// What a test said of its end: the lines of its panic before the stack, as many as a screen has.
+fn cause(end: &End) -> impl Iterator<Item = &str> {
+    let said = match end {
+        End::Passed => "",
+        End::Failed(said) | End::Hung(said) => said,
+    };
+    let panic = said.lines().skip_while(|line| !line.contains(" panicked at "));
+    panic.take_while(|line| *line != "stack backtrace:").take(30)
+}
+
 /// Prints the sums; answers whether every test passed.
 pub(crate) fn conclude(
     results: &[Outcome<'_>],
     later: &[Test<'_>],
     file: Option<&Path>,
 ) -> Result<bool, String> {
-    let mut failed: Vec<String> =
-        results.iter().filter(|it| it.end != End::Passed).map(|it| it.test.full_name()).collect();
-    failed.sort();
+    let mut failed: Vec<(String, &End)> = results
+        .iter()
+        .map(|it| (it.test.full_name(), &it.end))
+        .filter(|(_, end)| **end != End::Passed)
+        .collect();
+    failed.sort_by(|(one, _), (other, _)| one.cmp(other));
     let mut longest: Vec<&Outcome<'_>> = results.iter().collect();
     longest.sort_by_key(|it| std::cmp::Reverse(it.took));
     println!("   the longest tests:");
@@ -44,9 +57,12 @@ pub(crate) fn conclude(
     if let Some(path) = file {
         let doing = |error| format!("{}: {error}", path.display());
         let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(doing)?;
-        failed.iter().try_for_each(|name| writeln!(file, "{name}")).map_err(doing)?;
+        failed.iter().try_for_each(|(name, _)| writeln!(file, "{name}")).map_err(doing)?;
     }
-    failed.iter().for_each(|name| println!("   failed: {name}"));
+    for (name, end) in &failed {
+        println!("   failed: {name}");
+        cause(end).for_each(|line| println!("      {line}"));
+    }
     println!("{} passed, {} failed", results.len() - failed.len(), failed.len());
     Ok(failed.is_empty())
 }

@@ -175,6 +175,19 @@ pub(crate) enum Family {
     V6,
 }
 
+/// Sends echo requests from a host, each once the one before is answered, until one stays without an answer; how many were answered,
+/// and what `ping` said last. Of several requests `ping` waits for the last answer for two round trips only, however long `-W` is.
+pub(crate) fn echoes(from: &Namespace, count: usize, arguments: &[&str]) -> (usize, String) {
+    let mut said = String::new();
+    let answered = (0..count).take_while(|_| {
+        let output =
+            from.command("ping").args(["-n", "-c", "1", "-W", "10"]).args(arguments).output().unwrap();
+        said = [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned()).concat();
+        output.status.success()
+    });
+    (answered.count(), said)
+}
+
 /// Looks at a value until it stays as it is, and returns it.
 pub(crate) fn settled<T: PartialEq>(what: &str, mut look: impl FnMut() -> T) -> T {
     let (mut last, mut same) = (look(), 0);

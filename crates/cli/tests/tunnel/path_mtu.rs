@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strait_testbed::{Extra, TwoHosts};
 
-use crate::pair::{Family, Pair, allowed, eventually, fast, has};
+use crate::pair::{Family, Pair, allowed, echoes, eventually, fast, has};
 
 /// A pair with a stretch of `mtu` between routers on the way.
 fn narrow(mtu: u32) -> Pair {
@@ -80,10 +80,7 @@ fn every_size_passes_every_path() {
 
 /// What `ping` with unfragmentable packets of `inner` bytes says.
 fn ping(pair: &Pair, address: &str, payload: u64) -> String {
-    let payload = payload.to_string();
-    let arguments = ["-n", "-c", "1", "-W", "2", "-M", "do", "-s", &payload, address];
-    let output = pair.hosts.a.command("ping").args(arguments).output().unwrap();
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+    echoes(&pair.hosts.a, 1, &["-M", "do", "-s", &payload.to_string(), address]).1
 }
 
 #[test]

@@ -16,7 +16,7 @@ use strait_testbed::{
 };
 
 use crate::frame::{HEADERS, is_udp};
-use crate::pair::{Family, Pair, allowed, eventually, fast, program};
+use crate::pair::{Family, Pair, allowed, echoes, eventually, fast, program};
 
 /// What both files say of the other end.
 pub(crate) const KEYING: Extra<'_> =
@@ -47,11 +47,8 @@ pub(crate) fn kinds(captured: &Captured) -> Vec<u8> {
 }
 
 /// `count` pings of the second site by the first; how many were answered.
-pub(crate) fn ping(pair: &Pair, count: u32) -> usize {
-    let to = pair.inside(1, Family::V4).to_string();
-    let mut command = pair.hosts.a.command("ping");
-    let said = output_of(command.args(["-n", "-i", "0.2", "-W", "5", "-c", &count.to_string(), &to]));
-    said.matches("bytes from").count()
+pub(crate) fn ping(pair: &Pair, count: usize) -> usize {
+    echoes(&pair.hosts.a, count, &[&pair.inside(1, Family::V4).to_string()]).0
 }
 
 pub(crate) fn output_of(command: &mut Command) -> String {
@@ -219,9 +216,8 @@ fn a_node_has_peers_of_both_kinds_on_one_port() {
     });
     let logs = || [&hub_daemon, &daemons[0], &daemons[1]].map(DaemonProcess::last_words).join("\n----\n");
     for site in &sites {
-        let mut command = hub.host.command("ping");
-        let said = output_of(command.args(["-n", "-W", "10", "-c", "3", &site.inside().to_string()]));
-        assert!(said.matches("bytes from").count() == 3, "{}\n{said}\n{}", site.name(), logs());
+        let (answered, said) = echoes(&hub.host, 3, &[&site.inside().to_string()]);
+        assert_eq!(answered, 3, "{}\n{said}\n{}", site.name(), logs());
     }
     let report = hub_daemon.show().unwrap();
     let keys: Vec<_> = report["peers"].as_array().unwrap().iter().map(|peer| peer["keys"].clone()).collect();

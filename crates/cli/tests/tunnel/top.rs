@@ -96,7 +96,11 @@ fn resize(tmux: &Tmux<'_>) {
     tmux.resize(59, 12);
     tmux.sees("terminal too small: 59 x 12");
     tmux.resize(80, 24);
-    tmux.sees("takes the least time");
+    // The flow that is selected has the reason that it has.
+    tmux.shows("the window as before", |screen| {
+        screen.lines().nth(23).is_some_and(|keys| keys.starts_with("q quit"))
+            && screen.contains("tcp 10.77.0.1:")
+    });
 }
 
 #[test]

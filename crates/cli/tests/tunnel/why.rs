@@ -157,7 +157,7 @@ fn the_choice_follows_the_data_and_the_link() {
     drop(follow);
     let shown = pair.daemon(0).command(&["why"]).output().unwrap();
     let shown = String::from_utf8(shown.stdout).unwrap();
-    for word in ["to           site-b, domain test", "runner-up", "bottleneck   link", "ratio ", "total"] {
+    for word in ["to           site-b, domain test", "runner-up", "bottleneck   ", "ratio ", "total"] {
         assert!(shown.contains(word), "{word} is not in\n{shown}");
     }
     what.store(END, Ordering::Relaxed);

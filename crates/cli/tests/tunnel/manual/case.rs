@@ -5,13 +5,12 @@ use std::fs;
 use std::net::{IpAddr, UdpSocket};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
 use strait_testbed::{Transfer, TwoHosts};
 
-use crate::pair::{PATIENCE, Pair};
+use crate::pair::{PATIENCE, Pair, echoes};
 
 /// What protects the traffic of two sites, and how.
 #[derive(Clone, Copy, Debug)]
@@ -151,7 +150,7 @@ impl Case {
     pub(crate) fn exchange(&self, pair: &Pair, bytes: usize) {
         for to in [1, 0] {
             for (from, address) in self.protected(pair, 1 - to).into_iter().zip(self.protected(pair, to)) {
-                self.ping(pair, to, address, &["-c", "2", "-s", "56"]);
+                self.ping(pair, to, address, 2, &["-s", "56"]);
                 self.datagrams(pair, to, [from, address]);
                 self.tcp(pair, to, address, bytes);
             }
@@ -181,14 +180,10 @@ impl Case {
     }
 
     /// Echo requests to a site, all of which are answered.
-    pub(crate) fn ping(&self, pair: &Pair, to: usize, address: IpAddr, arguments: &[&str]) {
-        let hosts = [&pair.hosts.a, &pair.hosts.b];
-        let mut ping: Command = hosts[1 - to].command("ping");
-        let output =
-            ping.args(["-n", "-i", "0.2", "-W", "5"]).args(arguments).arg(address.to_string()).output();
-        let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains(" 0% packet loss"), "{self:?} to {address}: {said}\n{}", self.evidence(pair));
+    pub(crate) fn ping(&self, pair: &Pair, to: usize, address: IpAddr, count: usize, arguments: &[&str]) {
+        let from = [&pair.hosts.a, &pair.hosts.b][1 - to];
+        let (answered, said) = echoes(from, count, &[arguments, &[&address.to_string()]].concat());
+        assert_eq!(answered, count, "{self:?} to {address}: {said}\n{}", self.evidence(pair));
     }
 
     pub(crate) fn tcp(&self, pair: &Pair, to: usize, address: IpAddr, bytes: usize) {

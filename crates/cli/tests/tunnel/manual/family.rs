@@ -7,7 +7,7 @@ use strait_testbed::{LinkEnd, LinkSpec, TwoHosts};
 use strait_testdata::skip::{Need, skip};
 
 use super::case::{CBC, Case, Esp, GCM, PLAIN};
-use crate::pair::{Family, Pair, allowed, eventually, fast, has};
+use crate::pair::{Family, Pair, allowed, echoes, eventually, fast, has};
 
 /// Bytes of each transfer.
 const BYTES: usize = 200_000;
@@ -219,7 +219,7 @@ fn aggfrag_payloads() {
         let Some(pair) = passes(case) else { return };
         // The host's own MTU is 1420: larger echoes come as fragments, all of which are cut and joined.
         for address in case.protected(&pair, 1) {
-            case.ping(&pair, 1, address, &["-c", "3", "-s", "4000"]);
+            case.ping(&pair, 1, address, 3, &["-s", "4000"]);
         }
         let (from, to) = (pair.socket(0, Family::V4), pair.socket(1, Family::V4));
         for number in 0..100_u8 {
@@ -247,8 +247,8 @@ fn outer_fragments_over_a_narrow_path() {
             Case { bare: true, v6, manual: "outer_fragmentation = true\n", peer: "mtu = 1280\n", ..PLAIN };
         let pair = case.up(hosts);
         for address in case.protected(&pair, 1) {
-            case.ping(&pair, 1, address, &["-c", "3", "-M", "do", "-s", "1360"]);
-            case.ping(&pair, 1, address, &["-c", "3", "-s", "9000"]);
+            case.ping(&pair, 1, address, 3, &["-M", "do", "-s", "1360"]);
+            case.ping(&pair, 1, address, 3, &["-s", "9000"]);
         }
         case.exchange(&pair, BYTES);
         assert_eq!(pair.drops(0, "too-big"), 0, "no sender is asked for smaller packets");
@@ -263,11 +263,7 @@ fn without_fragments_senders_are_told_what_fits() {
     let case = Case { bare: true, peer: "mtu = 1300\n", ..PLAIN };
     let pair = case.up(TwoHosts::direct(fast()).unwrap());
     let address = pair.sites[1].inside().to_string();
-    let ping = |size: &str| {
-        let arguments = ["-n", "-c", "1", "-W", "2", "-M", "do", "-s", size, &address];
-        let output = pair.hosts.a.command("ping").args(arguments).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let ping = |size: &str| echoes(&pair.hosts.a, 1, &["-M", "do", "-s", size, &address]).1;
     eventually("ping is told what fits", || ping("1380").contains("mtu"));
     // 1300 less 20 outside, 8 of ESP's header, 8 of IV, 16 of ICV, and 2 to 5 of trailer.
     let said = ping("1214");
