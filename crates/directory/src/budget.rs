@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use strait_scheduler::Rate;
 use tokio::task::AbortHandle;
 
 /// Questions a second of the smallest network, each with up to [`BYTES`] of an answer: what one core answers in a tenth of its time.
@@ -25,6 +26,11 @@ const ENDING_MAX: usize = 64;
 const ENDING_SHARE: usize = 8;
 /// Bytes of memory in a place: what a connection takes with its buffer, and a part of a message.
 pub(crate) const PLACE: usize = 16 << 10;
+
+/// Bytes of an answer that leave at once where the link has a rate: others come between.
+pub(crate) const PIECE: usize = 16 << 10;
+/// How long a network counts as one that is sent to, behind its last byte.
+const SENT_TO: Duration = Duration::from_secs(1);
 
 /// The bits of a network, and the share of all places that it may have: one in so many.
 type Share = (u32, usize);
@@ -77,6 +83,8 @@ struct Account {
     left: f64,
     at: Instant,
     places: usize,
+    /// When the link has carried what it was sent last, within its share.
+    sent_until: Option<Instant>,
 }
 
 /// A connection. Its number grows with each question, so that the least is the one that has asked nothing for longest.
@@ -93,6 +101,10 @@ struct Guest {
 pub(crate) struct Budgets {
     /// Places of all together.
     places: usize,
+    /// The rate of the link, if it has one here.
+    up: Option<Rate>,
+    /// The largest networks that are sent to, as they were counted last, and when.
+    sent_to: (u32, Instant),
     taken: usize,
     /// Places of connections that had to give them up, and have yet to end.
     ending: BTreeMap<u64, usize>,
@@ -107,9 +119,11 @@ pub(crate) struct Budgets {
 }
 
 impl Budgets {
-    pub(crate) fn new(places: usize) -> Budgets {
+    pub(crate) fn new(places: usize, up: Option<Rate>, now: Instant) -> Budgets {
         Budgets {
             places,
+            up,
+            sent_to: (0, now),
             taken: 0,
             ending: BTreeMap::new(),
             ending_places: 0,
@@ -215,6 +229,27 @@ impl Budgets {
         Duration::from_secs_f64(waits.into_iter().fold(0.0, f64::max))
     }
 
+    /// Lets so many bytes leave, or says how long to wait before the next try. The largest networks that are sent to share the rate of
+    /// the link.
+    pub(crate) fn send(&mut self, source: Source, bytes: usize, now: Instant) -> Duration {
+        let Some(up) = self.up else { return Duration::ZERO };
+        let is_sent_to = |account: &Account| account.sent_until.is_some_and(|until| until + SENT_TO > now);
+        if now >= self.sent_to.1 + SENT_TO {
+            let accounts = self.of_network.keys().filter_map(|name| self.accounts.get(name));
+            let count = accounts.filter(|account| is_sent_to(account)).count();
+            self.sent_to = (u32::try_from(count).unwrap_or(u32::MAX), now);
+        }
+        let (mut count, _) = self.sent_to;
+        let account = self.account(source.whole(), now);
+        count += u32::from(!is_sent_to(account));
+        let wait = account.sent_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now));
+        if wait.is_zero() {
+            account.sent_until = Some(now + up.time_for(bytes as u64) * count.max(1));
+        }
+        self.sent_to.0 = count;
+        wait.min(SENT_TO)
+    }
+
     /// True if all networks of a source may have so many places more.
     fn fits(&self, source: Source, more: usize) -> bool {
         let fits = |network: Network| {
@@ -259,7 +294,12 @@ impl Budgets {
             // Who has no connection and owes nothing is as good as new.
             self.accounts.retain(|_, account| account.places > 0 || account.refilled(now) < BURST);
         }
-        let account = self.accounts.entry(network).or_insert(Account { left: BURST, at: now, places: 0 });
+        let account = self.accounts.entry(network).or_insert(Account {
+            left: BURST,
+            at: now,
+            places: 0,
+            sent_until: None,
+        });
         account.left = account.refilled(now);
         account.at = now;
         account
@@ -285,7 +325,8 @@ mod tests {
 
     #[test]
     fn who_asks_more_than_it_may_waits_and_others_do_not() {
-        let (mut budgets, now) = (Budgets::new(PLACES), Instant::now());
+        let now = Instant::now();
+        let mut budgets = Budgets::new(PLACES, None, now);
         let [one, other] = ["192.0.2.1", "198.51.100.2"].map(of);
         for _ in 0..2_000 {
             assert_eq!(budgets.take(one, 1.0, now), Duration::ZERO);
@@ -306,16 +347,16 @@ mod tests {
         assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
         let now = Instant::now();
         for (name, most) in [("2001:db8::", 256), ("2001:db8:0:X::", 512), ("2001:db8:0:X00::", 1024)] {
-            let mut budgets = Budgets::new(PLACES);
+            let mut budgets = Budgets::new(PLACES, None, now);
             let addresses = (0..4_096).map(|at| name.replace('X', &format!("{:x}", at % 32)) + "1");
             assert_eq!(addresses.filter(|it| budgets.connect(of(it), now).is_some()).count(), most, "{name}");
         }
         for (name, most) in [("192.0.2.1", 256), ("192.0.2.X", 1024)] {
-            let mut budgets = Budgets::new(PLACES);
+            let mut budgets = Budgets::new(PLACES, None, now);
             let addresses = (0..4_096).map(|at| name.replace('X', &(at % 256).to_string()));
             assert_eq!(addresses.filter(|it| budgets.connect(of(it), now).is_some()).count(), most, "{name}");
         }
-        let mut budgets = Budgets::new(PLACES);
+        let mut budgets = Budgets::new(PLACES, None, now);
         let numbers: Vec<u64> = core::iter::from_fn(|| budgets.connect(of("::1"), now)).collect();
         budgets.leave(numbers[7], now);
         budgets.leave(numbers[7], now);
@@ -324,7 +365,8 @@ mod tests {
 
     #[test]
     fn the_network_with_most_places_gives_up_those_that_asked_nothing_for_longest() {
-        let (mut budgets, now) = (Budgets::new(64), Instant::now());
+        let now = Instant::now();
+        let mut budgets = Budgets::new(64, None, now);
         let honest = budgets.connect(of("198.51.100.1"), now).unwrap();
         // Four networks of 16 places each would take all; one of them has a message of several places.
         let mut hostile = Vec::new();
@@ -360,8 +402,47 @@ mod tests {
     }
 
     #[test]
+    fn networks_share_the_rate_of_the_link() {
+        let (start, second) = (Instant::now(), Duration::from_secs(1));
+        let mut budgets = Budgets::new(PLACES, Rate::from_bits(1_000_000), start);
+        let many: Vec<Source> = (0..4).map(|at| of(&format!("2001:db8:{at}::1"))).collect();
+        let honest = of("192.0.2.1");
+        for source in many.iter().chain([&honest]) {
+            budgets.connect(*source, start).unwrap();
+        }
+        // Everyone asks a hundred times a second. Returns how much the first and the honest one get, and all.
+        let mut run = |from: u32, sources: &[Source]| {
+            let mut sent = [0; 3];
+            for at in 0..1_000 {
+                let now = start + from * second + at * second / 100;
+                for source in sources {
+                    if budgets.send(*source, 1_000, now).is_zero() {
+                        sent[0] += u32::from(*source == many[0]);
+                        sent[1] += u32::from(*source == honest);
+                        sent[2] += 1;
+                    }
+                }
+            }
+            sent
+        };
+        // One alone has all of it: 10 s take 1,250 kB, and each waits up to a hundredth too long.
+        let alone = run(0, &many[..1]);
+        assert!((900..=1_250).contains(&alone[0]), "{alone:?}");
+        let all: Vec<Source> = many.iter().copied().chain([honest]).collect();
+        let together = run(20, &all);
+        assert!((200..=300).contains(&together[0]) && (200..=300).contains(&together[1]), "{together:?}");
+        assert!(together[2] <= 1_300, "{together:?}");
+        // A network is one, however many of it ask.
+        let same: Vec<Source> = (0..9).map(|at| of(&format!("2001:db8:0:{at}::1"))).chain([honest]).collect();
+        let shared = run(40, &same);
+        assert!((500..=650).contains(&shared[1]) && shared[2] <= 1_300, "{shared:?}");
+        assert!(Budgets::new(PLACES, None, start).send(honest, 1 << 30, start).is_zero());
+    }
+
+    #[test]
     fn many_networks_take_bounded_memory() {
-        let (mut budgets, now) = (Budgets::new(PLACES), Instant::now());
+        let now = Instant::now();
+        let mut budgets = Budgets::new(PLACES, None, now);
         let address = |at: u32| Source::of(IpAddr::from((at << 8).to_be_bytes()));
         for at in 0..40_000 {
             budgets.take(address(at), 0.0, now);

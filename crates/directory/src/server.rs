@@ -7,12 +7,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Answer, HEAD_LEN, Question};
+use strait_scheduler::Rate;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 
-use crate::budget::{self, Budgets, PLACE, Source};
+use crate::budget::{self, Budgets, PIECE, PLACE, Source};
 use crate::counters::{Present, QuestionKind, add};
 use crate::keeper::{Keeper, Put};
 use crate::now;
@@ -30,13 +31,15 @@ const IDLE: Duration = Duration::from_secs(60);
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes that are read at once: some certificates. A place has room for as many of a message.
 const BUFFER: usize = PLACE / 2;
+/// Bytes around an answer on the wire: IPv6 and TCP with timestamps (RFC 8200 section 3, RFC 9293 section 3.1, RFC 7323 section 3).
+const HEADERS: usize = 40 + 20 + 12;
 /// Things that are put in one transaction.
 const PUTS: usize = 64;
 
 /// Serves nodes until the process ends.
-pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>) -> io::Result<()> {
+pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>, up: Option<Rate>) -> io::Result<()> {
     let places = files().saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS);
-    let budgets = Arc::new(Mutex::new(Budgets::new(places)));
+    let budgets = Arc::new(Mutex::new(Budgets::new(places, up, Instant::now())));
     loop {
         while lock(&budgets).is_crowded() {
             yield_now().await;
@@ -251,7 +254,17 @@ impl Connection {
     }
 
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        timeout(PATIENCE, self.stream.get_mut().write_all(bytes)).await.map_err(|_| late())?
+        for piece in bytes.chunks(PIECE) {
+            loop {
+                let wait = lock(&self.budgets).send(self.source, piece.len() + HEADERS, Instant::now());
+                if wait.is_zero() {
+                    break;
+                }
+                sleep(wait).await;
+            }
+            timeout(PATIENCE, self.stream.get_mut().write_all(piece)).await.map_err(|_| late())??;
+        }
+        Ok(())
     }
 
     /// Waits until the source may go on.

@@ -89,7 +89,7 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
         let listener = TcpListener::from_std(listener)?;
         let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {
-            served = server::serve(listener, keeper) => served.map_err(DirectoryError::System),
+            served = server::serve(listener, keeper, settings.up) => served.map_err(DirectoryError::System),
             _ = end.recv() => Ok(()),
             _ = interrupt.recv() => Ok(()),
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use strait_keying::PublicKey;
+use strait_scheduler::Rate;
 
 /// Most bytes of the file: it has some ten lines.
 const FILE_MAX: u64 = 1 << 20;
@@ -43,6 +44,8 @@ pub struct Settings {
     pub store: PathBuf,
     /// Where metrics are served, an address of loopback; without it they are not.
     pub metrics: Option<SocketAddr>,
+    /// The rate of the link that answers may take; without it, as much as sources may ask for.
+    pub up: Option<Rate>,
     /// The etcd that has the certificates, of which the store is then a copy.
     pub etcd: Option<EtcdSettings>,
 }
@@ -74,6 +77,7 @@ struct DirectoryTable {
     authority: String,
     store: PathBuf,
     metrics: Option<SocketAddr>,
+    up: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -110,7 +114,9 @@ impl Settings {
         let File { directory, etcd } = toml::from_str(text).map_err(|error| error.to_string())?;
         let authority =
             directory.authority.parse().map_err(|error| format!("the key in `authority` {error}"))?;
-        let DirectoryTable { listen, store, metrics, .. } = directory;
+        let DirectoryTable { listen, store, metrics, up, .. } = directory;
+        let up =
+            up.map(|up| up.parse().map_err(|error| format!("`up` in [directory]: {error}"))).transpose()?;
         if metrics.is_some_and(|address| !address.ip().is_loopback()) {
             return Err(
                 "`metrics` in [directory] has to be an address of this host alone, as \"127.0.0.1:9478\""
@@ -118,7 +124,7 @@ impl Settings {
             );
         }
         let etcd = etcd.map(|table| etcd_settings(table, base)).transpose()?;
-        Ok(Settings { listen, authority, store: base.join(store), metrics, etcd })
+        Ok(Settings { listen, authority, store: base.join(store), metrics, up, etcd })
     }
 }
 
@@ -164,6 +170,7 @@ mod tests {
         for (more, words) in [
             ("stoer = 1\n", "unknown field `stoer`"),
             ("metrics = \"0.0.0.0:9478\"\n", "`metrics` in [directory]"),
+            ("up = \"fast\"\n", "`up` in [directory]: "),
             ("[etcd]\nurls = []\n", "`urls` in [etcd]"),
             ("[etcd]\nurls = [\"localhost:2379\"]\n", "`urls` in [etcd]"),
             ("[etcd]\nurls = [\"http://a:1\"]\nprefix = \"x\"\n", "`prefix` in [etcd]"),

@@ -1,8 +1,10 @@
 //! Strangers with thousands of connections: they get no more memory than there is, and no one out who has few.
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
 use std::path::Path;
+use std::thread;
+use std::time::Instant;
 
 use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -91,4 +93,30 @@ fn strangers_who_watch_from_many_networks_keep_no_one_out() {
     let told = std::iter::from_fn(|| honest.hear().ok()).find(|told| *told != Answer::NoNews);
     assert_eq!(told, Some(Answer::List(revoked.as_bytes().into())));
     assert!(memory(&directory) < MEMORY_MAX, "{} MiB", memory(&directory));
+}
+
+#[test]
+fn a_link_with_a_rate_carries_no_more_and_a_share_for_everyone() {
+    let dir = folder();
+    let directory = Directory::start(dir.path(), "d", "up = \"4Mbit\"\n");
+    let (rate, known) = (4_000_000 / 8, certificate(1, 1));
+    directory.put(&known).unwrap();
+    let serials: Vec<u64> = (1_000..5_000).collect();
+    let revoked = list(1, &serials);
+    assert_eq!(directory.put_list(&revoked), Ok(Answer::Stored));
+    let begun = Instant::now();
+    // Four networks want the list again and again.
+    let asked = Question::List(0).to_bytes().repeat(8);
+    let readers: Vec<_> = (0..4)
+        .map(|network| {
+            let mut stream = stranger(250 * network, directory.server(), &asked).unwrap();
+            let mut all = vec![0; 8 * Answer::List(revoked.as_bytes().into()).to_bytes().len()];
+            thread::spawn(move || stream.read_exact(&mut all).map(|()| all.len()).unwrap())
+        })
+        .collect();
+    assert_eq!(directory.ask(&find(1)), answer(&known));
+    let read: usize = readers.into_iter().map(|it| it.join().unwrap()).sum();
+    // Each network has a piece at once.
+    let most = rate * usize::try_from(begun.elapsed().as_millis()).unwrap() / 1_000 + 4 * (16 << 10);
+    assert!(read <= most, "{read} B, where {most} B fit");
 }
