@@ -18,6 +18,15 @@ impl Source {
         })
     }
 
+    /// The site that `address` belongs to, where something is kept for long: an IPv4 address, or a /48, which is the largest network
+    /// that a site of IPv6 gets (RFC 6177 section 2).
+    #[must_use]
+    pub fn site(address: IpAddr) -> Source {
+        let Source(number) = Source::of(address);
+        // The lowest 16 bits of an upper half tell a site's networks apart.
+        Source(if address.is_ipv6() { number & !0xffff } else { number })
+    }
+
     /// A number that no other source has.
     #[must_use]
     pub const fn number(self) -> u64 {
@@ -36,5 +45,10 @@ mod tests {
         assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
         assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
         assert_ne!(of("::1"), of("0.0.0.0"));
+        let site = |text: &str| Source::site(text.parse().unwrap());
+        assert_eq!(site("2001:db8::1"), site("2001:db8:0:ffff::1"));
+        assert_ne!(site("2001:db8::1"), site("2001:db8:1::1"));
+        assert_ne!(site("192.0.2.1"), site("192.0.2.2"));
+        assert_ne!(site("::1"), site("0.0.0.0"));
     }
 }

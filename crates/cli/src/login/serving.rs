@@ -239,8 +239,10 @@ fn account(section: &LoginSection, asked: &str) -> Result<LoginWho, Refusal> {
     Ok(LoginWho::Named { name: name.clone(), unknown: refusal(&unknown) })
 }
 
-/// The seconds that a variable of the environment says; `usual` where it says nothing.
+/// The seconds that a variable of the environment says to a build for tests; `usual` where it says nothing, and in what is delivered:
+/// root's processes have no switches for tests.
 fn seconds_of(variable: &str, usual: Duration) -> Duration {
-    let set = std::env::var(variable).ok().and_then(|text| text.parse().ok());
+    let set = std::env::var(variable).ok().filter(|_| cfg!(debug_assertions));
+    let set = set.and_then(|text| text.parse().ok());
     set.map_or(usual, Duration::from_secs)
 }

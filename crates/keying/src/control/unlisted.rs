@@ -10,7 +10,7 @@ use crate::{CarrierMode, PayloadFormat, PeerConfig, PublicKey, Refusal, RepairMo
 
 /// Their numbers begin here: the configuration's peers are counted from one.
 const FIRST: u32 = 1 << 31;
-/// Of all places, those at one network have at most one in so many: a host alone keeps no others out.
+/// Of all places, those at one site have at most one in so many: it keeps no others out.
 const SHARE: usize = 4;
 
 /// Whether this is the number of a node that is not listed.
@@ -49,7 +49,8 @@ impl UnlistedPeers {
         let (mut all, mut near) = (0, 0);
         for place in places {
             all += 1;
-            near += usize::from(place.is_some_and(|place| Source::of(place.ip()) == Source::of(from.ip())));
+            near +=
+                usize::from(place.is_some_and(|place| Source::site(place.ip()) == Source::site(from.ip())));
         }
         // A number is never given twice: what was said of one node is not said of another.
         let next = self.next.checked_add(1);

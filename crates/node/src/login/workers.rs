@@ -32,7 +32,7 @@ const ALL_MAX: usize = 1024;
 const OWN: usize = 2;
 /// Streams of a node that the configuration does not list.
 const OF_UNLISTED: usize = 4;
-/// Of the streams of all those, the ones from one network have at most one in so many, as the nodes have.
+/// Of the streams of all those, the ones from one site have at most one in so many, as the nodes have.
 const UNLISTED_SHARE: usize = 4;
 /// Memory of a keeper: a session has 16 MiB, with windows of the greatest size four times as much.
 pub(super) const MEMORY: u64 = 96 << 20;
@@ -137,8 +137,8 @@ impl LoginWorkers {
         let of_peer = count(&|it| it.peer == head.peer);
         let places = Places { all: ALL_MAX, peer: STREAMS + usize::from(sessions), own: OWN };
         if head.peer == UNLISTED {
-            let network = |it: &StreamHead| Source::of(it.from.ip());
-            let near = count(&|it| it.peer == UNLISTED && network(it) == network(head));
+            let site = |it: &StreamHead| Source::site(it.from.ip());
+            let near = count(&|it| it.peer == UNLISTED && site(it) == site(head));
             if count(&|it| it.key == head.key) >= OF_UNLISTED || near >= places.peer / UNLISTED_SHARE {
                 return false;
             }
@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_node_that_is_not_listed_has_four_streams_and_its_network_a_fourth_of_all() {
+    fn a_node_that_is_not_listed_has_four_streams_and_its_site_a_fourth_of_all() {
         let mut workers = LoginWorkers::default();
         let mut start = |peer: &str, key: usize, from: &str| {
             let from = format!("{from}:7").parse().unwrap();
@@ -477,9 +477,9 @@ mod tests {
             admitted
         };
         let mut count = |key: usize, from: &str| (0..9).filter(|_| start(UNLISTED, key, from)).count();
-        let near: Vec<usize> = (0..9).map(|key| count(key, "192.0.2.1")).collect();
+        let near: Vec<usize> = (0..9).map(|key| count(key, &format!("[2001:db8:0:{key}::1]"))).collect();
         assert_eq!(near, [4, 4, 4, 4, 0, 0, 0, 0, 0]);
         assert_eq!((9..30).map(|key| count(key, &format!("198.51.100.{key}"))).sum::<usize>(), STREAMS - 16);
-        assert!(start("site-b", 99, "192.0.2.1"), "a peer has its own");
+        assert!(start("site-b", 99, "[2001:db8::1]"), "a peer has its own");
     }
 }

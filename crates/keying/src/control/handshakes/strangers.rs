@@ -41,7 +41,7 @@ impl Handshakes {
             self.channels.close(earlier, CloseCode::Superseded, now);
         }
         let places = self.strangers.keys().filter_map(|id| self.channels.remote(*id));
-        let near = places.filter(|place| Source::of(place.ip()) == Source::of(from.ip())).count();
+        let near = places.filter(|place| Source::site(place.ip()) == Source::site(from.ip())).count();
         if self.strangers.len() >= MOST || near >= MOST_FROM_ONE {
             self.channels.close(id, CloseCode::Full, now);
             return self.refused(&mut sessions.context, from, Refusal::Full(key), now);
