@@ -11,6 +11,7 @@ use serde_json::Value;
 use strait_testbed::{Extra, LinkSpec, TwoHosts};
 
 use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
+use crate::saved::{count_each_datagram, interface_bytes};
 
 /// CS1 and EF in the place of the former type of service.
 const BULK: u8 = 8 << 2;
@@ -106,9 +107,10 @@ fn a_cap_stops_class_by_class_tells_a_command_and_outlasts_a_restart() {
     pair.start(0, extra);
     pair.start(1, Extra::default());
     pair.wait_for_session();
+    count_each_datagram(&pair);
     use_up(&pair);
     let used = |pair: &Pair| metered(pair)["used_bytes"].as_u64().unwrap();
-    let (before, counted) = (used(&pair), crate::saved::interface_bytes(&pair));
+    let (before, counted) = (used(&pair), interface_bytes(&pair));
     assert!(before.abs_diff(counted) * 200 <= counted, "{before} used, {counted} by the interface");
     assert!((CAP * 9 / 10..CAP).contains(&before), "{before}");
     let lines = || std::fs::read_to_string(&told).unwrap_or_default();
