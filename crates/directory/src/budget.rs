@@ -28,8 +28,8 @@ const ENDING_SHARE: usize = 8;
 pub(crate) const PLACE: usize = 16 << 10;
 
 /// Bytes of an answer that leave at once where the link has a rate: others come between.
-pub(crate) const PIECE: usize = 16 << 10;
-/// How long a network counts as one that is sent to, behind its last byte.
+const PIECE: usize = 16 << 10;
+/// Time behind its last byte for which a network counts as one that is sent to.
 const SENT_TO: Duration = Duration::from_secs(1);
 
 /// The bits of a network, and the share of all places that it may have: one in so many.
@@ -83,7 +83,7 @@ struct Account {
     left: f64,
     at: Instant,
     places: usize,
-    /// When the link has carried what it was sent last, within its share.
+    /// The moment at which the link has carried what it was sent last, within its share.
     sent_until: Option<Instant>,
 }
 
@@ -227,6 +227,11 @@ impl Budgets {
             -account.left / RATE
         });
         Duration::from_secs_f64(waits.into_iter().fold(0.0, f64::max))
+    }
+
+    /// Bytes of an answer that leave at once: all where the link has no rate.
+    pub(crate) fn piece(&self) -> usize {
+        self.up.map_or(usize::MAX, |_| PIECE)
     }
 
     /// Lets so many bytes leave, or says how long to wait before the next try. The largest networks that are sent to share the rate of
@@ -436,7 +441,8 @@ mod tests {
         let same: Vec<Source> = (0..9).map(|at| of(&format!("2001:db8:0:{at}::1"))).chain([honest]).collect();
         let shared = run(40, &same);
         assert!((500..=650).contains(&shared[1]) && shared[2] <= 1_300, "{shared:?}");
-        assert!(Budgets::new(PLACES, None, start).send(honest, 1 << 30, start).is_zero());
+        let mut free = Budgets::new(PLACES, None, start);
+        assert!(free.piece() == usize::MAX && free.send(honest, 1 << 30, start).is_zero());
     }
 
     #[test]

@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{spawn_blocking, yield_now};
 use tokio::time::{sleep, timeout};
 
-use crate::budget::{self, Budgets, PIECE, PLACE, Source};
+use crate::budget::{self, Budgets, PLACE, Source};
 use crate::counters::{Present, QuestionKind, add};
 use crate::keeper::{Keeper, Put};
 use crate::now;
@@ -254,7 +254,8 @@ impl Connection {
     }
 
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        for piece in bytes.chunks(PIECE) {
+        let piece = lock(&self.budgets).piece();
+        for piece in bytes.chunks(piece) {
             loop {
                 let wait = lock(&self.budgets).send(self.source, piece.len() + HEADERS, Instant::now());
                 if wait.is_zero() {
