@@ -20,7 +20,7 @@ pub(crate) fn failure(outcome: &Outcome<'_>) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
-/// What a test said of its end: the lines of its panic before the stack, as many as a screen has.
+/// The lines of a panic before its stack, as many as a screen has, from the last output of a test.
 fn cause(end: &End) -> impl Iterator<Item = &str> {
     let said = match end {
         End::Passed => "",
@@ -36,12 +36,8 @@ pub(crate) fn conclude(
     later: &[Test<'_>],
     file: Option<&Path>,
 ) -> Result<bool, String> {
-    let mut failed: Vec<(String, &End)> = results
-        .iter()
-        .map(|it| (it.test.full_name(), &it.end))
-        .filter(|(_, end)| **end != End::Passed)
-        .collect();
-    failed.sort_by(|(one, _), (other, _)| one.cmp(other));
+    let mut failed: Vec<&Outcome<'_>> = results.iter().filter(|it| it.end != End::Passed).collect();
+    failed.sort_by_key(|it| it.test.full_name());
     let mut longest: Vec<&Outcome<'_>> = results.iter().collect();
     longest.sort_by_key(|it| std::cmp::Reverse(it.took));
     println!("   the longest tests:");
@@ -57,11 +53,11 @@ pub(crate) fn conclude(
     if let Some(path) = file {
         let doing = |error| format!("{}: {error}", path.display());
         let mut file = OpenOptions::new().append(true).create(true).open(path).map_err(doing)?;
-        failed.iter().try_for_each(|(name, _)| writeln!(file, "{name}")).map_err(doing)?;
+        failed.iter().try_for_each(|it| writeln!(file, "{}", it.test.full_name())).map_err(doing)?;
     }
-    for (name, end) in &failed {
-        println!("   failed: {name}");
-        cause(end).for_each(|line| println!("      {line}"));
+    for outcome in &failed {
+        println!("   failed: {}", outcome.test.full_name());
+        cause(&outcome.end).for_each(|line| println!("      {line}"));
     }
     println!("{} passed, {} failed", results.len() - failed.len(), failed.len());
     Ok(failed.is_empty())
