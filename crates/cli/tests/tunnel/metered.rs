@@ -10,8 +10,8 @@ use rustix::net::sockopt::set_ip_tos;
 use serde_json::Value;
 use strait_testbed::{Extra, LinkSpec, TwoHosts};
 
-use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
-use crate::saved::{count_each_datagram, interface_bytes};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
+use crate::saved::interface_bytes;
 
 /// CS1 and EF in the place of the former type of service.
 const BULK: u8 = 8 << 2;
@@ -96,7 +96,7 @@ fn a_cap_stops_class_by_class_tells_a_command_and_outlasts_a_restart() {
     if !allowed() {
         return;
     }
-    let mut pair = Pair::idle(TwoHosts::direct(LinkSpec::unshaped()).unwrap());
+    let mut pair = Pair::idle(TwoHosts::direct(LinkSpec { rate: None, ..fast() }).unwrap());
     let [script, told] = teller(&pair);
     let link = |cap: &str| {
         let steps = "cap_warn = \"30%\"\ncap_stop_bulk = \"60%\"\ncap_interactive_only = \"90%\"\n";
@@ -107,7 +107,6 @@ fn a_cap_stops_class_by_class_tells_a_command_and_outlasts_a_restart() {
     pair.start(0, extra);
     pair.start(1, Extra::default());
     pair.wait_for_session();
-    count_each_datagram(&pair);
     use_up(&pair);
     let used = |pair: &Pair| metered(pair)["used_bytes"].as_u64().unwrap();
     let (before, counted) = (used(&pair), interface_bytes(&pair));

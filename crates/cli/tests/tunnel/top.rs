@@ -82,25 +82,24 @@ fn turn_pages(tmux: &Tmux<'_>) {
     tmux.types("jk");
 }
 
+/// Waits until a window of so many lines has the keys in its last line, and this above.
+fn fills(tmux: &Tmux<'_>, what: &str, lines: usize, above: &str) {
+    tmux.shows(what, |screen| {
+        screen.lines().nth(lines - 1).is_some_and(|keys| keys.starts_with("q quit")) && screen.contains(above)
+    });
+}
+
 /// Other windows: wider, the smallest, and one that is too small.
 fn resize(tmux: &Tmux<'_>) {
     tmux.resize(120, 40);
-    tmux.shows("a larger window", |screen| {
-        screen.lines().nth(39).is_some_and(|keys| keys.starts_with("q quit"))
-            && screen.contains("tcp 10.77.0.1:")
-    });
+    fills(tmux, "a larger window", 40, "tcp 10.77.0.1:");
     tmux.resize(60, 12);
-    tmux.shows("the smallest window", |screen| {
-        screen.lines().nth(11).is_some_and(|keys| keys.starts_with("q quit")) && screen.contains("bytes/s")
-    });
+    fills(tmux, "the smallest window", 12, "bytes/s");
     tmux.resize(59, 12);
     tmux.sees("terminal too small: 59 x 12");
     tmux.resize(80, 24);
     // The flow that is selected has the reason that it has.
-    tmux.shows("the window as before", |screen| {
-        screen.lines().nth(23).is_some_and(|keys| keys.starts_with("q quit"))
-            && screen.contains("tcp 10.77.0.1:")
-    });
+    fills(tmux, "the window as before", 24, "tcp 10.77.0.1:");
 }
 
 #[test]
