@@ -59,8 +59,11 @@ pub enum SenderOrder {
     Ends(PeerId, Box<EndpointCosts>),
     /// Report what is decided, and why, with [`crate::Notice::Explained`].
     Explain,
-    /// Send with this association from now on; the one before is forgotten and its key wiped.
+    /// Send with this association from now on; the one before is forgotten and its key wiped. One that was made for an earlier copy of
+    /// this machine is not taken.
     Install(Box<OutboundSa>),
+    /// What is ordered from now on is made for the copy of this machine with this number ([`Counters::generations`](crate::Counters)).
+    Renewed(u64),
     /// Stop sending with this association, if it is still the peer's.
     Withdraw(PeerId, Spi),
     /// A control datagram to a peer, ahead of everything that waits.

@@ -105,6 +105,9 @@ pub struct Outbound {
     scheduler: LinkScheduler,
     stages: TxStages,
     counters: Arc<Counters>,
+    /// The copy of this machine that associations are for, and the one that new ones are ordered for.
+    generation: u64,
+    renewed: u64,
 }
 
 /// The stages of the sender, shared by all links.
@@ -141,6 +144,8 @@ impl Outbound {
             scheduler: LinkScheduler::default(),
             stages,
             counters,
+            generation: 0,
+            renewed: 0,
         }
     }
 
@@ -156,6 +161,15 @@ impl Outbound {
     pub fn with_workers(mut self, workers: usize, calibration: &Calibration) -> Outbound {
         self.stages.compressor.add_workers(workers, calibration);
         self
+    }
+
+    /// Forgets all associations once this machine is another copy ([`Counters::generations`]): the one before may seal with the same keys
+    /// and numbers. To be called before packets are taken.
+    pub fn follow_generation(&mut self) {
+        let generation = self.counters.generations.get();
+        if core::mem::replace(&mut self.generation, generation) != generation {
+            self.links.values_mut().for_each(|link| link.association.sa = None);
+        }
     }
 
     /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay

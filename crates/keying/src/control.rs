@@ -35,7 +35,7 @@ use strait_wire::{Spi, Tos};
 use crate::channel::Channels;
 use crate::directory::LookUpEnd;
 use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite};
-use crate::tls::AllowList;
+use crate::tls::{AllowList, draw_anew};
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
 pub use sessionless::{
     MarkOwner, SessionlessCounts, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock,
@@ -266,6 +266,22 @@ impl Control {
             peers.set_link(&mut self.sessions.context);
         }
         self.handshakes.channels.set_link(up, self.sessions.estimate(), now);
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Forgets all keys, since another copy of this machine may go on with them: associations are withdrawn, connections dropped without a
+    /// word, which would be sealed with their keys, and what is made from now on comes from `seed`, 32 bytes of the system's randomness
+    /// that no other copy has and that serve nothing else. Peers with keys get others at once.
+    pub fn renew(&mut self, seed: &[u8; 32], now: Time) {
+        draw_anew();
+        self.handshakes.renew(&mut self.sessions.context, seed);
+        self.sessions.context.renew(seed);
+        for id in self.sessions.ids() {
+            self.with_peer(id, now, |peer, context| peer.renew(now, context));
+        }
+        if let Some(peers) = &mut self.sessionless {
+            peers.renew(&mut self.sessions.context, seed, now);
+        }
         self.handshakes.pump(&mut self.sessions, now);
     }
 

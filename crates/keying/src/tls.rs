@@ -30,6 +30,18 @@ pub(crate) const STREAMS: &[u8] = b"strait-streams/1";
 /// The name that TLS requires; it is neither sent nor checked, as peers are known by key.
 pub(crate) const SERVER_NAME: &str = "strait";
 
+/// Calls after which aws-lc's generator, which each thread has its own of, takes from the system's again (`kCtrDrbgReseedInterval` in its
+/// `crypto/fipsmodule/rand/internal.h`). Where the processor has a generator, each call takes from that.
+const RESEEDS_AFTER: u32 = 4096;
+
+/// Has the keys that this thread makes for TLS depend on what the system's generator gives now, and not only on what it gave before.
+pub(crate) fn draw_anew() {
+    for _ in 0..RESEEDS_AFTER {
+        // What is drawn is of no use, and what fails here fails handshakes too.
+        let _ = aws_lc_rs::rand::fill(&mut [0]);
+    }
+}
+
 /// The public keys that may shake hands with this node.
 #[derive(Debug, Default)]
 pub(crate) struct AllowList {

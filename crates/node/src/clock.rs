@@ -6,7 +6,7 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use strait_clock::Time;
 use tokio::io::unix::AsyncFd;
@@ -51,6 +51,13 @@ impl Clock {
     pub fn running(&self) -> u64 {
         u64::try_from(self.base.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
+}
+
+/// When the system was booted, by the time of day; it changes when that is set, and not when it is slewed or the system suspended.
+#[must_use]
+#[expect(clippy::disallowed_methods, reason = "how far it is from the other clock is asked for")]
+pub fn booted_at() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(since_boot())
 }
 
 /// The system's time since its boot, suspend included.

@@ -11,6 +11,7 @@
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
+//! copies    keys that another copy of this machine may have                    daemon/copies.rs
 //! directory peers by certificates of an authority                                daemon/directory.rs
 //! metering  what may leave of a metered link, and what is told of its caps
 //! marks     how far numbers are used without sessions, as it is on disk          daemon/marks.rs
@@ -23,6 +24,7 @@
 
 mod actions;
 mod cache_keeper;
+mod copies;
 mod daily;
 mod directory;
 mod host_watch;
@@ -77,6 +79,7 @@ pub use start::StartError;
 pub use starter::StarterError;
 
 use cache_keeper::CacheKeeper;
+use copies::Copies;
 use daily::DailySecrets;
 use directory::{DirectoryPeers, DirectoryProcess, told};
 use host_watch::HostWatch;
@@ -127,6 +130,7 @@ struct Daemon {
     roster: Roster,
     rules: Arc<RuleSet>,
     counters: Arc<Counters>,
+    copies: Copies,
     threads: Threads,
     key_log: Option<KeyLog>,
     names: NameQueries,
@@ -312,15 +316,14 @@ impl Daemon {
         let mut signals = Signals::new().map_err(StartError::Runtime)?;
         let mut timer = BootTimer::new(self.clock).map_err(StartError::Runtime)?;
         let events = self.starter.events().map_err(StartError::Runtime)?;
+        let copied = self.copies.watched().map_err(StartError::Runtime)?;
         self.begin();
         let ended = loop {
-            self.act();
-            self.carry_streams();
+            self.carry_on();
             // Whatever the select below happens to take: a flood of messages does not delay what is due.
             if self.deadline() <= self.clock.now() {
                 self.timeout();
-                self.act();
-                self.carry_streams();
+                self.carry_on();
             }
             let deadline = self.deadline();
             tokio::select! {
@@ -340,6 +343,7 @@ impl Daemon {
                         break Shutdown::Requested;
                     }
                 }
+                () = copies::ready(copied.as_ref()) => self.look_for_copies(),
                 () = self.streams.ready() => {}
                 () = told(self.directory.as_mut()) => self.hear_directory(),
                 readings = self.meters_read.next() => self.metered(readings),
@@ -368,6 +372,13 @@ impl Daemon {
             Shutdown::Requested => Ok(()),
             Shutdown::Failed(what, source) => Err(StartError::Broken { what, source }),
         }
+    }
+
+    /// Does what is wanted by now, with no key that another copy of this machine has.
+    fn carry_on(&mut self) {
+        self.follow_copies();
+        self.act();
+        self.carry_streams();
     }
 
     /// Takes what the starter says unasked.
@@ -425,6 +436,7 @@ impl Daemon {
 
     /// Takes what the packet threads said, a few messages at a time.
     fn handle_messages(&mut self, first: ToControl) -> Option<Shutdown> {
+        self.look_for_copies();
         let (mut next, mut left) = (Some(first), BURST - 1);
         while let Some(message) = next {
             let now = self.clock.now();
@@ -511,6 +523,8 @@ impl Daemon {
     }
 
     fn timeout(&mut self) {
+        self.look_for_copies();
+        self.follow_clocks();
         let now = self.clock.now();
         self.control.timeout(now);
         self.streams.timeout(now);

@@ -18,6 +18,7 @@ use crate::poll::{PollFd, wait};
 
 use filter::Look;
 pub use filter::{PeerFlow, Watched};
+pub(crate) use socket::attach;
 
 /// Protocols that are answered here and not by the kernel.
 const OWNED: [Protocol; 5] = [Protocol::ESP, Protocol::AH, Protocol::IPCOMP, Protocol::IPIP, Protocol::IPV6];

@@ -19,6 +19,7 @@ pub mod direct;
 pub mod directory;
 pub mod engines;
 pub mod folders;
+pub mod generation;
 mod http;
 pub mod interrupt;
 pub mod inward;

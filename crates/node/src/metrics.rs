@@ -106,6 +106,12 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
             one(report.control.dropped_messages),
         ),
         (
+            "machine_copies_total",
+            "counter",
+            "Times that the machine was restored from a snapshot or cloned, so that all keys were made anew.",
+            one(report.control.machine_copies),
+        ),
+        (
             "metrics_refused_connections_total",
             "counter",
             "Connections for metrics closed unanswered because too many were open.",

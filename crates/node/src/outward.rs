@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::cpu_time;
 use crate::direct::Direct;
 use crate::engines::Workers;
+use crate::generation::GenerationWatch;
 use crate::poll::{PollFd, sleep_exactly, wait};
 use crate::tun::Tun;
 use crate::udp::{UdpSocket, is_too_big};
@@ -52,6 +53,8 @@ pub struct Outward {
     pub control: ControlSender,
     /// Where it counts what it drops.
     pub counters: Arc<Counters>,
+    /// What says that this machine is another copy.
+    pub generations: Arc<GenerationWatch>,
     /// The node's clock.
     pub clock: Clock,
 }
@@ -72,6 +75,7 @@ impl Outward {
         let mut world = OutwardIo { tun, socket, direct, control, workers: &self.workers };
         let mut buffer = vec![0; TUN_READ].into_boxed_slice();
         loop {
+            self.outbound.follow_generation();
             if !take_orders(&self.orders, &mut self.outbound, &self.clock, &mut world) {
                 return;
             }
@@ -89,9 +93,14 @@ impl Outward {
                 Err(error) => return self.control.failed("the tunnel device", error),
             }
             let timeout = self.outbound.poll_timeout().map(|deadline| self.clock.until(deadline.at));
-            let mut fds = [PollFd::readable(self.tun.as_fd()), PollFd::readable(self.orders.as_fd())];
+            let events = self.generations.events().map_or(PollFd::ignored(), PollFd::readable);
+            let mut fds = [PollFd::readable(self.tun.as_fd()), PollFd::readable(self.orders.as_fd()), events];
             if let Err(error) = wait(&mut fds, timeout) {
                 return self.control.failed("waiting for packets", error);
+            }
+            // Before anything is sealed with keys that another copy has.
+            if fds[2].is_ready() {
+                self.generations.look();
             }
         }
     }

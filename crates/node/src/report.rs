@@ -191,7 +191,7 @@ pub struct PeerReport {
     pub endpoint: Option<String>,
     /// Interface by which datagrams to it leave; none while there is no route to its endpoint.
     pub outer_interface: Option<String>,
-    /// `idle`, `connecting` or `up`; with manual keys `up` or `used-up`.
+    /// `idle`, `connecting` or `up`; with manual keys `up`, `used-up` or `stopped`.
     pub state: String,
     /// Its inner addresses.
     pub allowed_ips: Vec<String>,
@@ -414,7 +414,7 @@ pub struct DropReport {
 }
 
 /// The control channel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ControlReport {
     /// Bytes on the wire, both directions.
     pub wire_bytes: u64,
@@ -422,6 +422,9 @@ pub struct ControlReport {
     pub dropped_messages: u64,
     /// Connections for metrics that were closed unanswered because too many were open.
     pub refused_connections: u64,
+    /// How often this machine was restored from a snapshot or cloned, so that all keys were made anew.
+    #[serde(default)]
+    pub machine_copies: u64,
 }
 
 /// One thread.

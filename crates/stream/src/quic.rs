@@ -224,6 +224,19 @@ impl Streams {
         self.pool.out.events.retain(|event| event.stream() != key);
     }
 
+    /// Forgets all connections without a word to the peers, as [`Control::renew`](strait_keying::Control::renew) does, and with it;
+    /// their streams are lost.
+    pub fn renew(&mut self) {
+        let handles: Vec<usize> = self.pool.live.keys().copied().collect();
+        handles
+            .into_iter()
+            .for_each(|handle| self.pool.lose_streams(handle, "the machine was restored from a copy"));
+        self.pool.live.clear();
+        self.pool.out.stirred.clear();
+        // The numbers of connections begin again.
+        self.pool.out.to_endpoint.clear();
+    }
+
     /// Closes all connections, as this node ends: what says so to the peers, for the sender to send at once. All streams are lost.
     pub fn close_all(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
         let handles: Vec<usize> = self.pool.live.keys().copied().collect();

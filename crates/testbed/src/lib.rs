@@ -26,6 +26,7 @@ mod accounts;
 pub mod attack;
 mod clear;
 mod connect;
+mod copied;
 mod daemon;
 pub mod directory;
 mod disk;
@@ -57,6 +58,7 @@ mod workdir;
 
 pub use accounts::program_with_accounts;
 pub use clear::ClearWatch;
+pub use copied::tell_copied;
 pub use daemon::{DaemonProcess, ProcessCost, children};
 pub use disk::SmallDisk;
 pub use echo::EchoService;

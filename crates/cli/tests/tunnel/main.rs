@@ -16,6 +16,7 @@ mod capture;
 mod closed;
 mod compression;
 mod confined;
+mod copied;
 mod directory;
 mod disks;
 mod dns;

@@ -19,6 +19,7 @@ use crate::{HeaderChange, Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason
 impl Outbound {
     /// Makes one change.
     pub fn handle(&mut self, order: Order, now: Time, outlet: &mut impl Outlet) {
+        self.follow_generation();
         self.flush(None, now, outlet);
         match order {
             Order::AddPeer(spec) => self.add(*spec),
@@ -37,6 +38,7 @@ impl Outbound {
             Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
             Order::Stream(train) => self.stream(&train, now, outlet),
             Order::Install(sa) => self.install(*sa, now, outlet),
+            Order::Renewed(generation) => self.renewed = generation,
             Order::Withdraw(peer, spi) => self.change(peer, |_, link| link.association.withdraw(spi)),
             Order::Endpoint(peer) => self.change(peer, |_, link| link.refresh(now)),
             Order::Rate(peer, pace) => self.pace(peer, outlet, |_, link| link.pacing.set(pace, now)),
@@ -66,10 +68,8 @@ impl Outbound {
             }
             Order::Repeat(peer, missing) => self.repeat(peer, &missing, now),
             Order::Header(peer, spi, change) => self.change_header((peer, spi), change, now),
-            Order::Acknowledge(peer, acknowledgement, elsewhere) => {
-                self.send_to(peer, now, outlet, |sender, tx| {
-                    sender.acknowledge(tx, acknowledgement, elsewhere)
-                });
+            Order::Acknowledge(peer, said, elsewhere) => {
+                self.send_to(peer, now, outlet, |sender, tx| sender.acknowledge(tx, said, elsewhere));
             }
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
             Order::AnswerProbe(peer, id, size) => {
@@ -163,6 +163,9 @@ impl Outbound {
     }
 
     fn install(&mut self, sa: OutboundSa, now: Time, outlet: &mut impl Outlet) {
+        if self.renewed != self.generation {
+            return;
+        }
         let (link_mtu, peer, mut unanswered) = (self.link_mtu, sa.peer, None);
         self.change(peer, |_, link| {
             link.pacing.renew(matches!(sa.payloads, Payloads::Strait { .. }));

@@ -473,6 +473,43 @@ fn exhausted_association_notifies_once_and_packets_wait_for_next() {
 }
 
 #[test]
+fn a_copy_of_the_machine_repeats_a_number_until_it_is_known_and_none_from_then_on() {
+    let mut copies = [1, 2].map(|_| Sender::new(STRAIT, 1500, None, Vec::new()));
+    // SPI and number, which the nonce is made of, and what is sealed under it.
+    let sent = |sender: &mut Sender| -> Vec<(Vec<u8>, Vec<u8>)> {
+        let datagrams = core::mem::take(&mut sender.wire.datagrams).into_iter();
+        datagrams.map(|(datagram, _)| (datagram[..8].to_vec(), datagram[8..].to_vec())).collect()
+    };
+    let send = |sender: &mut Sender, port| {
+        sender.send(&noise(port, 500).packet(), &PLAIN);
+        sender.drain();
+    };
+    let [first, second] = [0, 1].map(|at| {
+        send(&mut copies[at], 9 + u16::try_from(at).unwrap());
+        sent(&mut copies[at])
+    });
+    assert!(first[0].0 == second[0].0 && first[0].1 != second[0].1, "one nonce for two packets");
+    let copy = &mut copies[1];
+    copy.counters.generations.add(1);
+    copy.out.follow_generation();
+    send(copy, 11);
+    // Made before, and in the queue of orders since.
+    copy.order(Order::Install(Box::new(OutboundSa::new(&sa_spec(STRAIT)))));
+    copy.drain();
+    assert!(sent(copy).is_empty() && copy.wire.notices.contains(&Notice::NeedsSa(PEER)));
+    copy.order(Order::Renewed(1));
+    copy.order(Order::Install(Box::new(OutboundSa::new(&sa_spec(STRAIT)))));
+    copy.drain();
+    assert_eq!(sent(copy).len(), 1, "what waited");
+    // It happens again, and the orders of the copy before come late.
+    copy.counters.generations.add(1);
+    copy.order(Order::Renewed(1));
+    copy.order(Order::Install(Box::new(OutboundSa::new(&sa_spec(STRAIT)))));
+    send(copy, 12);
+    assert!(sent(copy).is_empty());
+}
+
+#[test]
 fn rules_that_change_do_not_mix_domains_of_the_same_number() {
     let mut sender = Sender::new(STRAIT, 1500, slow(), vec![rule(1001, 1, Method::ZSTD)]);
     // The first fills the link, so that the others wait.

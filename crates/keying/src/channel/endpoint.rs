@@ -9,10 +9,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use quinn_proto::crypto::rustls::QuicClientConfig;
+use quinn_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn_proto::{
-    ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Event, Transmit, TransportConfig,
-    VarInt,
+    ConnectionHandle, DatagramEvent, EcnCodepoint, Endpoint, EndpointEvent, Event, ServerConfig, Transmit,
+    TransportConfig, VarInt,
 };
 use strait_clock::{Deadline, Time};
 use strait_ipsec::inbound::{DatagramGate, GateVerdict};
@@ -60,6 +60,8 @@ pub(crate) struct Channels {
     clock: Arc<TokenClock>,
     endpoint: Endpoint,
     tls: Tls,
+    /// That of handshakes that begin elsewhere, and of connections for streams.
+    servers: [Arc<QuicServerConfig>; 2],
     cids: Keystream,
     mark: Arc<CidMark>,
     streams: StreamService,
@@ -88,23 +90,20 @@ impl Channels {
         let tls = Tls::new(&settings.identity)?;
         let clock = Arc::new(TokenClock::default());
         clock.set(now);
-        let server = |protocol| {
-            let tls = tls.server(Arc::clone(&allowed), protocol)?;
-            Ok::<_, SetupError>(transport::server(tls, &settings.seed, Arc::clone(&clock), admission::MOST))
-        };
-        let (handshakes, streams) = (server(HANDSHAKE)?, StreamService::new(server(STREAMS)?));
+        let servers =
+            [tls.server(Arc::clone(&allowed), HANDSHAKE)?, tls.server(Arc::clone(&allowed), STREAMS)?];
         let mark = Arc::new(CidMark::default());
-        let config = transport::endpoint(&settings.seed, &mark);
+        let (endpoint, streams) = ends(&servers, &clock, &mark, &settings.seed);
         let gate =
             settings.token.clone().map(|token| TokenGate { token, public: settings.identity.public() });
         Ok(Channels {
             epoch: Epoch::new(settings.base),
             clock,
-            // Connections that carry streams may search for the path's MTU; their transport parameters say whether they do.
-            endpoint: Endpoint::new(Arc::new(config), Some(Arc::new(handshakes)), true, None),
+            endpoint,
             tls,
+            servers,
             mark,
-            streams,
+            streams: StreamService::new(streams),
             cids: Keystream::new(&settings.seed, "first connection id"),
             table: ChannelTable::default(),
             signals: VecDeque::new(),
@@ -114,6 +113,18 @@ impl Channels {
             transmits: VecDeque::new(),
             buffer: Vec::new(),
         })
+    }
+
+    /// Forgets all connections without a word to their other ends; those to come are made from `seed`.
+    pub(crate) fn begin_anew(&mut self, seed: &[u8; 32]) {
+        self.mark = Arc::new(CidMark::default());
+        let (endpoint, streams) = ends(&self.servers, &self.clock, &self.mark, seed);
+        self.endpoint = endpoint;
+        self.streams.renew(streams);
+        self.cids = Keystream::new(seed, "first connection id");
+        self.table.clear();
+        self.signals.clear();
+        self.transmits.clear();
     }
 
     /// Begins a handshake with the node that has `key`, at `to`.
@@ -436,6 +447,21 @@ impl Channels {
             });
         }
     }
+}
+
+/// The end of all connections, and how those for streams are taken; all that is unpredictable about them comes from `seed`.
+fn ends(
+    [handshakes, streams]: &[Arc<QuicServerConfig>; 2],
+    clock: &Arc<TokenClock>,
+    mark: &Arc<CidMark>,
+    seed: &[u8; 32],
+) -> (Endpoint, ServerConfig) {
+    let server = |tls: &Arc<QuicServerConfig>| {
+        transport::server(Arc::<QuicServerConfig>::clone(tls), seed, Arc::clone(clock), admission::MOST)
+    };
+    let config = Arc::new(transport::endpoint(seed, mark));
+    // Connections that carry streams may search for the path's MTU; their transport parameters say whether they do.
+    (Endpoint::new(config, Some(Arc::new(server(handshakes))), true, None), server(streams))
 }
 
 impl Channel {

@@ -61,6 +61,13 @@ impl StreamService {
         StreamService { server, transport: None, events: VecDeque::new(), changed: false }
     }
 
+    /// Forgets all connections, and takes others so from now on.
+    pub(super) fn renew(&mut self, server: ServerConfig) {
+        self.server = server;
+        self.events.clear();
+        self.changed = true;
+    }
+
     /// The parameters of a connection that a node at `remote` begins, where streams are served.
     pub(super) fn server(&self, remote: SocketAddr) -> Option<Arc<ServerConfig>> {
         let transport = self.transport.as_ref()?.transport(remote);

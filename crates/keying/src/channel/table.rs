@@ -40,6 +40,11 @@ impl ChannelTable {
         }
     }
 
+    /// Forgets all of them; no number comes again.
+    pub(super) fn clear(&mut self) {
+        *self = ChannelTable { last: self.last, ..ChannelTable::default() };
+    }
+
     /// The channel is to carry streams.
     pub(super) fn keep_for_streams(&mut self, id: ChannelId) {
         self.for_streams.insert(id);

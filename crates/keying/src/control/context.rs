@@ -76,10 +76,11 @@ impl LocalNode {
 
 impl ControlContext {
     pub(crate) fn new(settings: ControlSettings) -> ControlContext {
+        let [random, epochs] = randoms(&settings.seed);
         ControlContext {
             spis: SpiPool::new(&settings.seed),
-            random: Random::new(Keystream::new(&settings.seed, "jitter").next_u64()),
-            epochs: Random::new(Keystream::new(&settings.seed, "history").next_u64()),
+            random,
+            epochs,
             actions: VecDeque::new(),
             looks_up: false,
             tick_at: None,
@@ -93,6 +94,12 @@ impl ControlContext {
                 export: settings.export,
             },
         }
+    }
+
+    /// Takes all that is unpredictable from `seed` from now on.
+    pub(crate) fn renew(&mut self, seed: &[u8; 32]) {
+        self.spis.renew(seed);
+        [self.random, self.epochs] = randoms(seed);
     }
 
     /// What a peer gets that is added now.
@@ -141,6 +148,11 @@ impl ControlContext {
             self.actions.push_back(Action::DangerKey(Box::new(key)));
         }
     }
+}
+
+/// Chance for pauses, and numbers for what is kept of peers' packets.
+fn randoms(seed: &[u8; 32]) -> [Random; 2] {
+    ["jitter", "history"].map(|purpose| Random::new(Keystream::new(seed, purpose).next_u64()))
 }
 
 /// `span`, up to a quarter less or more, so that two nodes that failed together do not try together.

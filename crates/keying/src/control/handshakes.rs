@@ -72,6 +72,17 @@ impl Handshakes {
         Handshakes { channels, owners: BTreeMap::new(), strangers: BTreeMap::new(), refused_at: None }
     }
 
+    /// Forgets all of them without a word to the peers; those to come are made from `seed`.
+    pub(crate) fn renew(&mut self, context: &mut ControlContext, seed: &[u8; 32]) {
+        self.channels.begin_anew(seed);
+        for owner in core::mem::take(&mut self.owners).into_values() {
+            if let ChannelStage::Offered { spi, .. } = owner.stage {
+                context.spis.release(spi);
+            }
+        }
+        self.strangers.clear();
+    }
+
     /// Acts on every signal, then sends what came of it.
     pub(crate) fn pump(&mut self, sessions: &mut Sessions, now: Time) {
         loop {

@@ -153,6 +153,22 @@ impl PeerRecord {
         }
     }
 
+    /// Forgets all keys, and those that are being made; wants others if there were any.
+    pub(crate) fn renew(&mut self, now: Time, context: &mut ControlContext) {
+        let pairs = core::mem::take(&mut self.pairs);
+        pairs.inbound_spis().for_each(|spi| context.withdraw_inbound(spi));
+        if let Some(pair) = pairs.in_use() {
+            context.order_out(outbound::Order::Withdraw(self.id(), pair.outbound.spi));
+        }
+        let wants = pairs.inbound_spis().next().is_some() || self.initiation.state() != InitiationState::Idle;
+        self.initiation = Initiation::new(now);
+        if wants {
+            self.initiation.want(now + PERSEVERANCE);
+        }
+        (self.silence, self.unanswered) = (Silence::default(), Unanswered::default());
+        self.epoch = context.next_epoch();
+    }
+
     /// What this node offers it in a handshake.
     pub(crate) fn offer(&self, node: &LocalNode) -> Capabilities {
         let history = HistoryTerms {

@@ -34,6 +34,11 @@ impl SpiPool {
         }
     }
 
+    /// Hands out numbers from `seed` from now on.
+    pub(crate) fn renew(&mut self, seed: &[u8; 32]) {
+        self.stream = SpiPool::new(seed).stream;
+    }
+
     /// Keeps `spis` out of what is handed out from now on; says which of them a session has, in which case nothing
     /// changes.
     pub(crate) fn set_aside(&mut self, spis: BTreeSet<Spi>) -> Option<Spi> {

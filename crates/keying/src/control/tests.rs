@@ -1,6 +1,7 @@
 //! Two and more key managers in virtual time, on links that lose, reorder, repeat and delay.
 
 mod condition;
+mod copies;
 mod flood;
 mod handshake;
 mod lifetime;

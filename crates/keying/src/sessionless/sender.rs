@@ -121,6 +121,12 @@ impl Sender {
         Sender { settings, check: CheckKey::of(peer), current: None, key_packet: None, refused: 0, stream }
     }
 
+    /// Forgets the key and the secret of the epoch; the next are made from `seed`, as in [`Sender::new`].
+    pub(crate) fn renew(&mut self, seed: &[u8; 32]) {
+        (self.current, self.key_packet) = (None, None);
+        self.stream = Keystream::new(seed, "sessionless");
+    }
+
     /// Whether a key is to be begun before the next packet: there is none, it is too old, its epoch is over, or it carried so many
     /// `packets` and `bytes` that it is used up.
     #[must_use]

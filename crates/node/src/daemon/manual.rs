@@ -28,6 +28,10 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How the system says that no interface has an address.
 const NO_SUCH_ADDRESS: std::io::ErrorKind = std::io::ErrorKind::AddrNotAvailable;
 
+/// What is said of a peer whose numbers another copy of this machine may use.
+const STOPPED: &str = "nothing is sent with its manual keys, since this machine was restored from a snapshot or cloned and another copy \
+    may use the same sequence numbers; make new keys for both ends";
+
 /// What the packet threads are told of a peer, one list for each.
 #[derive(Debug, Default)]
 pub(super) struct PeerOrders {
@@ -45,6 +49,8 @@ pub(super) struct ManualPeer {
     pub(super) inbound: Arc<Usage>,
     pub(super) outbound: Arc<Usage>,
     pub(super) is_used_up: bool,
+    /// Whether another copy of this machine may use its numbers, so that nothing is sent.
+    pub(super) is_stopped: bool,
     counter: Option<CounterFile>,
     /// Why no more numbers can be reserved now.
     unreserved: Option<CounterFileError>,
@@ -104,6 +110,7 @@ impl ManualPeers {
             inbound: inbound.usage(),
             outbound: outbound.usage(),
             is_used_up: false,
+            is_stopped: false,
             counter,
             unreserved: None,
             keepalive: peer.keepalive,
@@ -187,10 +194,22 @@ impl ManualPeers {
         None
     }
 
-    /// What cannot be written now, a sentence each.
+    /// Says that nothing is sent to any of them from now on: another copy of this machine may use the same keys and numbers, and which one
+    /// goes on, only people know. The sender has forgotten their associations.
+    pub(super) fn stop(&mut self) {
+        for peer in self.known.values_mut() {
+            peer.is_stopped = true;
+            tracing::error!(peer = peer.name, "{STOPPED}");
+        }
+    }
+
+    /// What cannot be written now, and what is not sent, a sentence each.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
-        let failing = self.known.values().filter_map(|peer| Some((&peer.name, peer.unreserved.as_ref()?)));
-        failing.map(|(name, error)| format!("peer {name}: {}", unreserved(error)))
+        let stopped =
+            self.known.values().filter(|peer| peer.is_stopped).map(|peer| (peer, STOPPED.to_owned()));
+        let failing =
+            self.known.values().filter_map(|peer| Some((peer, unreserved(peer.unreserved.as_ref()?))));
+        stopped.chain(failing).map(|(peer, words)| format!("peer {}: {words}", peer.name))
     }
 
     /// When [`ManualPeers::look`] wants to be called next.

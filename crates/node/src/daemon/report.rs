@@ -54,6 +54,7 @@ impl Daemon {
                 wire_bytes: self.counters.control_wire.get(),
                 dropped_messages: self.threads.control.lost(),
                 refused_connections: self.refused_connections.load(Ordering::Relaxed),
+                machine_copies: self.counters.generations.get(),
             },
             sessionless: self.control.sessionless_counts().as_ref().map(sessionless::shared),
             threads: threads(said.map_or(&[], |said| &said.engines)),

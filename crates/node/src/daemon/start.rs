@@ -22,6 +22,7 @@ use tokio::sync::mpsc;
 use zeroize::Zeroizing;
 
 use super::cache_keeper::CacheFiles;
+use super::copies::Copies;
 use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualEntry, ManualPeers};
@@ -37,6 +38,7 @@ use crate::config::{Config, DEFAULT_MTU, ENGINES_MAX};
 use crate::cpu_time;
 use crate::direct::Direct;
 use crate::engines::Workers;
+use crate::generation::GenerationWatch;
 use crate::inward::{self, Inward};
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
@@ -87,19 +89,19 @@ pub(super) fn start(
 
     cpu_time::count("strait");
     let clock = Clock::start();
-    let counters = Arc::new(Counters::default());
     let Opened { secrets, kem, supervisor, local, shared, metrics, web, key_log, mut roster, .. } = opened;
-    let Opened { caches, paths, saved, entries, plan, socket, direct, no_direct, tun, .. } = opened;
+    let Opened { caches, paths, saved, entries, plan, socket, direct, no_direct, tun, copies, .. } = opened;
+    let counters = Arc::clone(copies.counters());
     let keys = sessionless::keys(&secrets.0, kem)?;
     let settings = settings(&config, secrets, ranking, &calibration, &counters, &clock)?;
     let mut control = Control::new(with_sockets(settings, direct.as_ref()), clock.now())?;
     let sockets = NodeSockets { udp: &socket, direct: direct.as_ref() };
-    let threads = threads((&config, engines), &tun, sockets, &calibration, &counters, clock)?;
+    let threads = threads((&config, engines), &tun, sockets, &calibration, &copies, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
     add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
     let (saved, meters_read) = SavedKeeper::keep(saved, clock).map_err(StartError::Runtime)?;
-    let mut daemon = Daemon {
+    let daemon = Daemon {
         path: path.to_owned(),
         rules: Arc::new(config.rules.clone()),
         config,
@@ -114,6 +116,7 @@ pub(super) fn start(
         manual: ManualPeers::default(),
         roster,
         counters,
+        copies: Copies::new(copies),
         threads,
         key_log,
         names: NameQueries::new(names, resolver),
@@ -133,16 +136,15 @@ pub(super) fn start(
         saved,
         meters_read,
     };
-    daemon.add_entries(entries)?;
-    Ok(StartedDaemon { daemon, local, shared, metrics, web })
+    Ok(StartedDaemon { daemon: daemon.with_entries(entries)?, local, shared, metrics, web })
 }
 
 impl Daemon {
     /// Adds the peers whose keys no session makes.
-    fn add_entries(&mut self, entries: Vec<ManualEntry>) -> Result<(), StartError> {
+    fn with_entries(mut self, entries: Vec<ManualEntry>) -> Result<Daemon, StartError> {
         entries.into_iter().for_each(|entry| self.add_manual(entry));
         self.add_sessionless()?;
-        Ok(())
+        Ok(self)
     }
 }
 
@@ -221,9 +223,10 @@ fn threads(
     tun: &Arc<Tun>,
     sockets: NodeSockets<'_>,
     measured: &Calibration,
-    counters: &Arc<Counters>,
+    generations: &Arc<GenerationWatch>,
     clock: Clock,
 ) -> Result<Threads, StartError> {
+    let counters = generations.counters();
     let (control, messages) = to_control();
     let (outward, out_queue) = orders().map_err(StartError::Runtime)?;
     let (inward, in_queue) = orders().map_err(StartError::Runtime)?;
@@ -249,6 +252,7 @@ fn threads(
         orders: out_queue,
         control: control.clone(),
         counters: Arc::clone(counters),
+        generations: Arc::clone(generations),
         clock,
     };
     let into = Inward {

@@ -206,6 +206,11 @@ impl StreamRelay {
         }
     }
 
+    /// Cuts all streams without a word to the peers, together with the key manager.
+    pub(super) fn renew(&mut self) {
+        self.core.renew();
+    }
+
     /// Tells peers that this node ends: datagrams that are to leave at once.
     pub(super) fn close(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
         self.core.close_all(now)

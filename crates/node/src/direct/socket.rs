@@ -74,7 +74,7 @@ pub(super) fn tap(ethertype: libc::c_int, filter: &[sock_filter]) -> io::Result<
 }
 
 /// Puts a filter in place of the one there is.
-pub(super) fn attach(fd: &OwnedFd, filter: &[sock_filter]) -> io::Result<()> {
+pub(crate) fn attach(fd: &OwnedFd, filter: &[sock_filter]) -> io::Result<()> {
     let len = u16::try_from(filter.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
     let program = libc::sock_fprog { len, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the program points to `len` steps that outlive the call, which copies them.

@@ -199,7 +199,7 @@ pub(crate) fn report() -> DaemonReport {
         }],
         drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
         sessionless: None,
-        control: ControlReport { wire_bytes: 6400, dropped_messages: 0, refused_connections: 0 },
+        control: ControlReport { wire_bytes: 6400, ..ControlReport::default() },
         threads: vec![ThreadReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compression: None }],
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }

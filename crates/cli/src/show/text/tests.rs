@@ -52,7 +52,7 @@ pub(crate) fn report() -> DaemonReport {
         codecs: vec![codec("zstd-3", 340), codec("lz4", 0)],
         drops: vec![drop("replayed", 3), drop("forged", 0)],
         sessionless: None,
-        control: ControlReport { wire_bytes: 7_100, dropped_messages: 0, refused_connections: 0 },
+        control: ControlReport { wire_bytes: 7_100, ..ControlReport::default() },
         threads: vec![ThreadReport {
             name: "outward".to_owned(),
             cpu_seconds: 1.25,

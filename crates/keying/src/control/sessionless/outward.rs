@@ -13,6 +13,7 @@ use strait_wire::sessionless::Acknowledgement;
 use super::change::Change;
 use super::{LOOK_EVERY, MarkOwner, SessionlessPeer, SessionlessPeers, daily};
 use crate::control::context::ControlContext;
+use crate::keystream::Keystream;
 use crate::sessionless::{Acknowledged, CannotSend, Day, Now};
 use crate::{Action, ControlEvent, SaDirection, Where};
 
@@ -84,6 +85,26 @@ impl OutboundState {
 }
 
 impl SessionlessPeers {
+    /// Forgets the packet keys of this node, and begins others where packets go; all are made from `seed`.
+    pub(crate) fn renew(&mut self, context: &mut ControlContext, seed: &[u8; 32], time: Time) {
+        self.seeds = Keystream::new(seed, "sessionless peers");
+        let mut begins = Vec::new();
+        for (id, peer) in &mut self.peers {
+            peer.sender.renew(&self.seeds.next_block());
+            peer.out.used = peer.out.used();
+            let key = peer.out.key.take();
+            if let Change::FromSession { announced, prepared } = &mut peer.change {
+                (*announced, *prepared) = (None, None);
+            } else if let Some(key) = key {
+                context.order_out(outbound::Order::Withdraw(*id, key.spi));
+                begins.push(*id);
+            }
+        }
+        let now = self.now(time);
+        begins.into_iter().for_each(|id| self.begin(context, now, id));
+        self.announce_all(context, now);
+    }
+
     /// Packets wait for a key.
     pub(super) fn packets_wait(&mut self, context: &mut ControlContext, now: Now, id: PeerId) {
         let Some(peer) = self.peers.get(&id) else { return };

@@ -15,7 +15,12 @@ pub(super) fn report(report: PeerReport, manual: &Manual, peer: &ManualPeer, now
             ManualCarrier::Udp => endpoint.to_string(),
             ManualCarrier::Ip(_) => endpoint.ip().to_string(),
         }),
-        state: if peer.is_used_up { "used-up" } else { "up" }.to_owned(),
+        state: match (peer.is_stopped, peer.is_used_up) {
+            (true, _) => "stopped",
+            (false, true) => "used-up",
+            (false, false) => "up",
+        }
+        .to_owned(),
         link_rate_bits_per_second: peer.rate.map(Rate::bits),
         manual: Some(pair(manual, peer, now)),
         ..report

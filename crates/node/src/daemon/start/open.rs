@@ -20,6 +20,7 @@ use super::super::starter::Starter;
 use super::{StartError, number, seed};
 use crate::config::Config;
 use crate::direct::{Direct, DirectError, Watched};
+use crate::generation::GenerationWatch;
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
 use crate::network::Plan;
@@ -54,6 +55,7 @@ pub(super) struct Opened {
     /// Why there are no sockets for ESP directly behind IP, which sessions can do without.
     pub(super) no_direct: Option<String>,
     pub(super) tun: Arc<Tun>,
+    pub(super) copies: Arc<GenerationWatch>,
     pub(super) paths: PathKeeper,
     /// Where what is saved is kept, and who shows it.
     pub(super) saved: KeptFigures,
@@ -102,6 +104,7 @@ impl Opened {
             direct,
             no_direct,
             tun,
+            copies: Arc::new(GenerationWatch::open(Arc::default())),
         })
     }
 
