@@ -82,7 +82,12 @@ impl Realms {
         let mut realms = Realms { folder: folder.to_owned(), host: host.cloned(), kdcs: Vec::new() };
         let port = || realms.here("find a free port", free_port);
         let ports = [port()?, port()?];
-        fs::write(folder.join("krb5.conf"), client_configuration(ports)).map_err(made("a configuration"))?;
+        let defaults = folder.join("included");
+        let configuration = client_configuration(&defaults, ports);
+        fs::create_dir(&defaults)
+            .and_then(|()| fs::write(defaults.join("defaults"), DEFAULTS))
+            .and_then(|()| fs::write(folder.join("krb5.conf"), configuration))
+            .map_err(made("a configuration"))?;
         for (realm, port) in [REALM, OTHER_REALM].into_iter().zip(ports) {
             realms.begin(realm, port)?;
         }
@@ -228,14 +233,18 @@ impl Realms {
     }
 }
 
-fn client_configuration(ports: [u16; 2]) -> String {
+/// Settings that are included, as distributions have it.
+const DEFAULTS: &str = "[libdefaults]\n dns_lookup_realm = false\n dns_lookup_kdc = false\n\
+    dns_canonicalize_hostname = false\n rdns = false\n udp_preference_limit = 1\n forwardable = true\n";
+
+fn client_configuration(included: &Path, ports: [u16; 2]) -> String {
     format!(
-        "[libdefaults]\n default_realm = {REALM}\n dns_lookup_realm = false\n dns_lookup_kdc = false\n\
-         dns_canonicalize_hostname = false\n rdns = false\n udp_preference_limit = 1\n forwardable = true\n\
-         [realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{}\n\
+        "includedir {}\n[libdefaults]\n default_realm = {REALM}\n[realms]\n {REALM} = {{\n  kdc = 127.0.0.1:{}\n\
          auth_to_local = RULE:[1:$1@$0](^harbour-.*@STRAIT\\.TEST$)s/.*/harbour/\n  auth_to_local = DEFAULT\n }}\n\
          {OTHER_REALM} = {{\n  kdc = 127.0.0.1:{}\n }}\n[domain_realm]\n .strait.test = {REALM}\n",
-        ports[0], ports[1]
+        included.display(),
+        ports[0],
+        ports[1]
     )
 }
 
