@@ -3,6 +3,7 @@
 
 use core::ptr;
 use core::time::Duration;
+use std::ffi::CStr;
 
 use crate::initiator::{BOUND, CONTINUE, DELEGATE, MUTUAL, some_token};
 use crate::library::{Library, library};
@@ -11,6 +12,9 @@ use crate::objects::{
 };
 use crate::{Binding, KerberosError, KerberosRefusal, ServiceName, Step, TOKEN_MAX};
 
+/// Bytes of a keytab's name at most: `PATH_MAX`.
+const KEYTAB_MAX: usize = 4096;
+
 /// What an [`Acceptor`] is.
 #[derive(Clone, Debug)]
 pub struct AcceptorOptions {
@@ -18,6 +22,27 @@ pub struct AcceptorOptions {
     pub service: ServiceName,
     /// The file of keys. None: the system's default.
     pub keytab: Option<String>,
+    /// The record of tokens that were taken, such as `file2:/run/replay`. None: the system's default.
+    pub replay: Option<String>,
+}
+
+/// The name of the file of keys that the system has by default, such as `FILE:/etc/krb5.keytab`. Reads `krb5.conf`, and no key.
+///
+/// # Errors
+/// [`KerberosError::NoLibrary`]; [`KerberosError::NoKeytab`]: `krb5.conf` cannot be read.
+pub fn default_keytab() -> Result<String, KerberosError> {
+    let library = library()?;
+    let (mut context, mut name) = (ptr::null_mut(), vec![0_u8; KEYTAB_MAX]);
+    let length = core::ffi::c_int::try_from(name.len()).unwrap_or(0);
+    // SAFETY: the pointer is to a place for a handle, which stays.
+    let mut code = unsafe { (library.krb5_init_context)(&raw mut context) };
+    if code == 0 {
+        // SAFETY: the handle is the library's; the buffer has this length, and outlives the call.
+        code = unsafe { (library.krb5_kt_default_name)(context, name.as_mut_ptr().cast(), length) };
+    }
+    let name = CStr::from_bytes_until_nul(&name).ok().filter(|_| code == 0);
+    let name = name.and_then(|name| name.to_str().ok());
+    name.map(str::to_owned).ok_or(KerberosError::NoKeytab(code.cast_signed()))
 }
 
 /// Who the initiator is.
@@ -25,15 +50,13 @@ pub struct AcceptorOptions {
 pub struct KerberosPeer {
     /// The principal, such as `alice@EXAMPLE.ORG`.
     pub principal: String,
-    /// The account that `auth_to_local` gives it; see [`Accounts`](crate::Accounts).
-    pub account: Option<String>,
     /// How long the ticket holds.
     pub lifetime: Duration,
     /// What it lets the acceptor do in its name.
     pub delegated: Option<Delegated>,
 }
 
-/// A ticket to act as the initiator.
+/// A ticket to act as the initiator. Another process gets it as bytes.
 pub struct Delegated(Credentials);
 
 impl core::fmt::Debug for Delegated {
@@ -43,6 +66,22 @@ impl core::fmt::Debug for Delegated {
 }
 
 impl Delegated {
+    /// All of it as bytes.
+    ///
+    /// # Errors
+    /// [`KerberosError::Gss`]: the library cannot write it.
+    pub fn export(&self) -> Result<Vec<u8>, KerberosError> {
+        self.0.export()
+    }
+
+    /// Reads what [`Delegated::export`] wrote. The bytes may name files, which the library then opens.
+    ///
+    /// # Errors
+    /// [`KerberosError::NoLibrary`]; [`KerberosError::Gss`]: the bytes are something else.
+    pub fn import(bytes: &[u8]) -> Result<Delegated, KerberosError> {
+        Credentials::import(bytes).map(Delegated)
+    }
+
     /// Writes it to a cache, such as `FILE:/run/user/1000/krb5cc`, in place of what is there.
     ///
     /// # Errors
@@ -53,7 +92,7 @@ impl Delegated {
 }
 
 /// The end that has a key, and gets the first token. Tokens that it accepted are recorded by the library (its replay cache), so
-/// that no acceptor of this host takes one twice.
+/// that no acceptor with the same record takes one twice.
 pub struct Acceptor {
     library: &'static Library,
     credentials: Credentials,
@@ -73,9 +112,11 @@ impl Acceptor {
         let library = library()?;
         let name = Name::of(&options.service)?;
         let keytab = options.keytab.as_deref().map(|keytab| ("keytab", keytab));
+        let replay = options.replay.as_deref().map(|replay| ("rcache", replay));
+        let places: Vec<_> = keytab.into_iter().chain(replay).collect();
         Ok(Acceptor {
             library,
-            credentials: Credentials::acquire(Some(&name), Usage::Accept, keytab)?,
+            credentials: Credentials::acquire(Some(&name), Usage::Accept, &places)?,
             context: Context::none(library),
             binding: binding_data(binding),
             source: Name::none(library),
@@ -135,7 +176,6 @@ impl Acceptor {
         }
         self.peer = Some(KerberosPeer {
             principal: self.source.principal()?,
-            account: self.source.account(),
             lifetime: Duration::from_secs(u64::from(seconds)),
             delegated: (flags & DELEGATE != 0 && !delegated.handle().is_null())
                 .then_some(Delegated(delegated)),

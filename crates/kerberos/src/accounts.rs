@@ -2,7 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use crate::KerberosPeer;
+use crate::ServiceName;
+use crate::objects::Name;
+
+/// The account that `auth_to_local` of the system's `krb5.conf` gives `principal`, if it gives one. The library and its modules may ask
+/// the system's records of accounts.
+#[must_use]
+pub fn local_account(principal: &str) -> Option<String> {
+    Name::of(&ServiceName::Principal(principal.to_owned())).ok()?.account()
+}
 
 /// The accounts of principals: those that the configuration names, and those that `auth_to_local` of the system's `krb5.conf` names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -14,64 +22,57 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Whether the configuration says itself which accounts `peer` gets.
+    /// True if the configuration says itself which accounts `principal` gets.
     #[must_use]
-    pub fn names(&self, peer: &KerberosPeer) -> bool {
-        self.named.contains_key(&peer.principal)
+    pub fn names(&self, principal: &str) -> bool {
+        self.named.contains_key(principal)
     }
 
-    /// The account that `peer` gets when it asks for `asked`, or for its own if that is empty. None: it may not.
+    /// The account that `principal` gets when it asks for `asked`, or for its own if that is empty; `local` is [`local_account`], asked
+    /// where it counts. None: it may not.
     #[must_use]
-    pub fn account<'a>(&'a self, peer: &'a KerberosPeer, asked: &str) -> Option<&'a str> {
-        let local = peer.account.as_deref();
-        let allowed = match self.named.get(&peer.principal) {
-            Some(accounts) => accounts.iter().map(String::as_str).collect(),
-            None if self.auth_to_local => Vec::from_iter(local),
+    pub fn account(
+        &self,
+        principal: &str,
+        asked: &str,
+        local: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
+        let allowed = match self.named.get(principal) {
+            Some(accounts) => accounts.clone(),
+            None if self.auth_to_local => Vec::from_iter(local()),
             None => Vec::new(),
         };
-        if asked.is_empty() {
-            // Its own is the first one that is named.
-            return allowed.first().copied();
-        }
-        allowed.into_iter().find(|account| *account == asked)
+        // Its own is the first one that is named.
+        allowed.into_iter().find(|account| asked.is_empty() || account == asked)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use core::time::Duration;
-
     use super::*;
-
-    fn peer(principal: &str, account: Option<&str>) -> KerberosPeer {
-        KerberosPeer {
-            principal: principal.to_owned(),
-            account: account.map(str::to_owned),
-            lifetime: Duration::from_secs(60),
-            delegated: None,
-        }
-    }
 
     #[test]
     fn nothing_is_allowed_by_default() {
-        let alice = peer("alice@A", Some("alice"));
-        assert_eq!(Accounts::default().account(&alice, ""), None);
-        assert_eq!(Accounts::default().account(&alice, "alice"), None);
+        let local = || Some("alice".to_owned());
+        assert_eq!(Accounts::default().account("alice@A", "", local), None);
+        assert_eq!(Accounts::default().account("alice@A", "alice", local), None);
     }
 
     #[test]
     fn what_is_named_counts_before_the_rules_of_the_system() {
         let named = BTreeMap::from([("eve@A".to_owned(), vec!["guest".to_owned(), "mail".to_owned()])]);
         let accounts = Accounts { named, auth_to_local: true };
-        let alice = peer("alice@A", Some("alice"));
-        assert_eq!(accounts.account(&alice, ""), Some("alice"));
-        assert_eq!(accounts.account(&alice, "alice"), Some("alice"));
-        assert_eq!(accounts.account(&alice, "root"), None);
-        let eve = peer("eve@A", Some("eve"));
-        assert_eq!(accounts.account(&eve, ""), Some("guest"));
-        assert_eq!(accounts.account(&eve, "mail"), Some("mail"));
-        assert_eq!(accounts.account(&eve, "eve"), None);
-        assert!(accounts.names(&eve) && !accounts.names(&alice));
-        assert_eq!(accounts.account(&peer("x@B", None), ""), None);
+        let account = |principal: &str, asked: &str| {
+            accounts.account(principal, asked, || principal.strip_suffix("@A").map(str::to_owned))
+        };
+        let is = |account: &str| Some(account.to_owned());
+        assert_eq!(account("alice@A", ""), is("alice"));
+        assert_eq!(account("alice@A", "alice"), is("alice"));
+        assert_eq!(account("alice@A", "root"), None);
+        assert_eq!(account("eve@A", ""), is("guest"));
+        assert_eq!(account("eve@A", "mail"), is("mail"));
+        assert_eq!(account("eve@A", "eve"), None);
+        assert!(accounts.names("eve@A") && !accounts.names("alice@A"));
+        assert_eq!(account("x@B", ""), None);
     }
 }

@@ -37,6 +37,9 @@ pub enum KerberosError {
         /// What the library says, for people.
         text: String,
     },
+    /// The library does not say which file has the keys.
+    #[error("Kerberos: no name of a keytab (error {0})")]
+    NoKeytab(i32),
     /// The other end did not bind the exchange to this TLS connection.
     #[error("Kerberos: the peer's token is not bound to this connection")]
     NotBound,

@@ -59,11 +59,11 @@ impl Initiator {
     /// [`KerberosError::NoLibrary`]; [`KerberosError::Gss`]: there is no ticket, or it is over.
     pub fn new(options: &InitiatorOptions, binding: &Binding) -> Result<Initiator, KerberosError> {
         let library = library()?;
-        let cache = options.cache.as_deref().map(|cache| ("ccache", cache));
+        let cache = Vec::from_iter(options.cache.as_deref().map(|cache| ("ccache", cache)));
         let delegate = if options.delegate { DELEGATE } else { 0 };
         Ok(Initiator {
             library,
-            credentials: Credentials::acquire(None, Usage::Initiate, cache)?,
+            credentials: Credentials::acquire(None, Usage::Initiate, &cache)?,
             target: Name::of(&options.service)?,
             context: Context::none(library),
             flags: MUTUAL | REPLAY | SEQUENCE | INTEGRITY | BOUND | delegate,

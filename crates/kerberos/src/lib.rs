@@ -23,8 +23,8 @@ mod initiator;
 mod library;
 mod objects;
 
-pub use acceptor::{Acceptor, AcceptorOptions, Delegated, KerberosPeer};
-pub use accounts::Accounts;
+pub use acceptor::{Acceptor, AcceptorOptions, Delegated, KerberosPeer, default_keytab};
+pub use accounts::{Accounts, local_account};
 pub use binding::{BINDING_LABEL, BINDING_LEN, Binding};
 pub use error::{GssProblem, KerberosError, KerberosRefusal};
 pub use frame::{TOKEN_MAX, TokenFrame, TokenReader};

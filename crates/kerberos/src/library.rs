@@ -1,4 +1,4 @@
-//! The functions of the system's GSSAPI library (RFC 2744; `gssapi/gssapi_ext.h` of MIT Kerberos 1.19 and later).
+//! The functions of the system's GSSAPI library (RFC 2744; `gssapi/gssapi_ext.h` and `krb5.h` of MIT Kerberos 1.19 and later).
 #![allow(unsafe_code)]
 
 use core::ffi::{c_char, c_int, c_void};
@@ -105,6 +105,8 @@ functions! {
     gss_delete_sec_context: fn(Minor, *mut Handle, Buffer);
     gss_display_name: fn(Minor, Handle, Buffer, *mut Oid);
     gss_display_status: fn(Minor, u32, c_int, Oid, *mut u32, Buffer);
+    gss_export_cred: fn(Minor, Handle, Buffer);
+    gss_import_cred: fn(Minor, *const BufferDesc, *mut Handle);
     gss_import_name: fn(Minor, *const BufferDesc, Oid, *mut Handle);
     gss_init_sec_context: fn(
         Minor, Handle, *mut Handle, Handle, Oid, u32, u32, *const ChannelBindings, *const BufferDesc, *mut Oid,
@@ -117,6 +119,8 @@ functions! {
     gss_store_cred_into: fn(
         Minor, Handle, c_int, Oid, u32, u32, *const KeyValueSet, *mut OidSet, *mut c_int
     );
+    krb5_init_context: fn(*mut Handle);
+    krb5_kt_default_name: fn(Handle, *mut c_char, c_int);
 }
 
 /// The library, loaded when this is called first. It stays.

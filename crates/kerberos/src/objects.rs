@@ -295,16 +295,16 @@ pub(crate) enum Usage {
 }
 
 impl Credentials {
-    /// Those of `name`, or of the default one, from `store`: what it is called (`ccache`, `keytab`) and where it is.
+    /// Those of `name`, or of the default one, from `places`: what each is called (`ccache`, `keytab`, `rcache`) and where it is.
     pub(crate) fn acquire(
         name: Option<&Name>,
         usage: Usage,
-        store: Option<(&str, &str)>,
+        places: &[(&str, &str)],
     ) -> Result<Credentials, KerberosError> {
         let library = library()?;
         let (mut minor, mut credentials) = (0, Credentials::none(library));
         let mechanisms = OidSetDesc { count: 1, elements: KERBEROS.as_ptr() };
-        let store = Store::of(store)?;
+        let store = Store::of(places)?;
         // SAFETY: the name is one of the library's or none; all else outlives the call.
         let major = unsafe {
             (library.gss_acquire_cred_from)(
@@ -330,7 +330,7 @@ impl Credentials {
     /// Writes them to the cache of this name, such as `FILE:/run/user/1000/krb5cc`.
     pub(crate) fn store(&self, cache: &str) -> Result<(), KerberosError> {
         let mut minor = 0;
-        let store = Store::of(Some(("ccache", cache)))?;
+        let store = Store::of(&[("ccache", cache)])?;
         // SAFETY: the credentials are the library's; all else outlives the call. 1 and 1: in place of what is there, and as
         // the cache's default.
         let major = unsafe {
@@ -348,29 +348,50 @@ impl Credentials {
         };
         check(self.library, "keep the delegated ticket", major, minor)
     }
+
+    /// All of them as bytes.
+    pub(crate) fn export(&self) -> Result<Vec<u8>, KerberosError> {
+        let (mut minor, mut buffer) = (0, Buffer::new(self.library));
+        // SAFETY: the credentials are the library's.
+        let major =
+            unsafe { (self.library.gss_export_cred)(&raw mut minor, self.handle, buffer.as_mut_ptr()) };
+        check(self.library, "write the delegated ticket", major, minor)?;
+        Ok(buffer.bytes().to_vec())
+    }
+
+    /// Those that [`Credentials::export`] wrote.
+    pub(crate) fn import(bytes: &[u8]) -> Result<Credentials, KerberosError> {
+        let library = library()?;
+        let (mut minor, mut credentials) = (0, Credentials::none(library));
+        let token = input(bytes);
+        // SAFETY: the bytes outlive the call.
+        let major =
+            unsafe { (library.gss_import_cred)(&raw mut minor, &raw const token, credentials.as_mut_ptr()) };
+        check(library, "read the delegated ticket", major, minor)?;
+        Ok(credentials)
+    }
 }
 
-/// A place of credentials, as the library wants it.
+/// Places of credentials, as the library wants them.
 struct Store {
     /// The strings that `elements` points to.
-    _strings: Option<(CString, CString)>,
+    _strings: Vec<(CString, CString)>,
     /// What `set` points to: on the heap, so that it stays where it is.
     _elements: Box<[KeyValue]>,
     set: KeyValueSet,
 }
 
 impl Store {
-    fn of(place: Option<(&str, &str)>) -> Result<Store, KerberosError> {
+    fn of(places: &[(&str, &str)]) -> Result<Store, KerberosError> {
         let string = |text: &str| CString::new(text).map_err(|_| KerberosError::ZeroByte);
-        let strings = match place {
-            Some((key, value)) => Some((string(key)?, string(value)?)),
-            None => None,
-        };
+        let strings = places.iter().map(|(key, value)| Ok((string(key)?, string(value)?)));
+        let strings = strings.collect::<Result<Vec<_>, KerberosError>>()?;
         let elements: Box<[KeyValue]> = strings
             .iter()
             .map(|(key, value)| KeyValue { key: key.as_ptr(), value: value.as_ptr() })
             .collect();
-        let set = KeyValueSet { count: u32::from(strings.is_some()), elements: elements.as_ptr() };
+        let count = u32::try_from(elements.len()).unwrap_or(0);
+        let set = KeyValueSet { count, elements: elements.as_ptr() };
         Ok(Store { _strings: strings, _elements: elements, set })
     }
 

@@ -3,7 +3,9 @@
 //! ```text
 //! strait-login    root, or the daemon's user; reads who opened a stream, and no byte of it     (its caller)
 //! strait-session  the monitor of one stream: PAM, records, the program's end                   workers.rs, pam.rs, records.rs
-//! strait-kerberos root; who the client is, where a ticket says that: reads tokens, ends with them   kerberos.rs
+//! strait-kerberos the user of packets, confined: reads tokens, where a ticket says who it is   kerberos/exchange.rs
+//! strait-realm    the same user: which account a principal gets by rules of the system         kerberos.rs
+//! strait-ticket   the account without privileges: writes a ticket that was passed on           kerberos/cache.rs
 //! strait-keeper   the account without privileges: reads the stream, has the terminal           (its caller), pty.rs, modes.rs
 //! the program     the account, as the keeper says                                              launch.rs, account.rs, signals.rs
 //! ```

@@ -10,6 +10,7 @@ use std::io;
 use caps::{CapSet, Capability, CapsHashSet};
 
 use crate::process::checked;
+pub(crate) use confine::confine_reader;
 pub use confine::{Confinement, confine, confine_to};
 pub(crate) use user::find_group;
 pub use user::{ServiceUser, UserError};
@@ -81,15 +82,6 @@ pub fn drop_all_but_network() -> Result<(), PrivilegeError> {
 pub(crate) fn drop_all_but_users() -> Result<(), PrivilegeError> {
     let kept = [Capability::CAP_SETUID, Capability::CAP_SETGID, Capability::CAP_DAC_READ_SEARCH];
     reduce(&kept, ServiceUser::Same)
-}
-
-/// Keeps what [`drop_all_but_users`] keeps, and CAP_CHOWN, to make a folder an account's. The rest as [`drop_all_but_network`].
-///
-/// # Errors
-/// [`PrivilegeError`]; privileges may be dropped in part then.
-pub(crate) fn drop_all_but_accounts() -> Result<(), PrivilegeError> {
-    use Capability::{CAP_CHOWN, CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID};
-    reduce(&[CAP_SETUID, CAP_SETGID, CAP_DAC_READ_SEARCH, CAP_CHOWN], ServiceUser::Same)
 }
 
 /// Goes on as `user` without any capability; the rest as [`drop_all_but_network`].

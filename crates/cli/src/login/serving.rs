@@ -30,7 +30,7 @@ use strait_node::login::{
     Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, RefusalLog,
     refused_before_kerberos,
 };
-use strait_node::privileges;
+use strait_node::privileges::{self, ServiceUser};
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
 use strait_scheduler::Budget;
 
@@ -49,7 +49,8 @@ pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
     // The daemon reads the same file, and changes to no other folder before.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let config = Config::load_without_identity(&path).ok().filter(|config| !config.logins.is_empty())?;
-    let mut service = LoginService::new(path);
+    let reader = ServiceUser::find(config.node.user.as_deref()).ok()?;
+    let mut service = LoginService::new(path, reader);
     service.take(config);
     Some(Box::new(move |channel| service.run(&channel)))
 }
@@ -64,6 +65,8 @@ struct LoginService {
     logins: Vec<LoginSection>,
     /// What this host is to Kerberos.
     kerberos: KerberosSection,
+    /// The user as whom packets are handled, and tokens of Kerberos, until the daemon ends.
+    reader: ServiceUser,
     peers: KnownPeers,
     workers: LoginWorkers,
     refused: RefusedStreams,
@@ -73,11 +76,12 @@ struct LoginService {
 }
 
 impl LoginService {
-    fn new(path: PathBuf) -> LoginService {
+    fn new(path: PathBuf, reader: ServiceUser) -> LoginService {
         LoginService {
             path,
             logins: Vec::new(),
             kerberos: KerberosSection::default(),
+            reader,
             peers: KnownPeers::default(),
             workers: LoginWorkers::default(),
             refused: RefusedStreams::default(),
@@ -194,6 +198,7 @@ impl LoginService {
                 accounts: accounts.clone(),
                 service: self.kerberos.service.clone(),
                 keytab: self.kerberos.keytab.clone(),
+                reader: self.reader,
                 // The node gives it with each such stream.
                 binding: head.binding.clone().ok_or_else(|| refused("the stream has no binding"))?,
                 asked: asked.to_owned(),

@@ -1,7 +1,7 @@
 //! `strait login` between the daemons of two hosts, the second of which has accounts, PAM and records of its own.
 
 pub(crate) mod banned;
-mod clients;
+pub(crate) mod clients;
 mod commands;
 mod keys;
 pub(crate) mod place;

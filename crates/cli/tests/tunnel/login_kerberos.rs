@@ -1,6 +1,7 @@
 //! Logins that take a Kerberos ticket, of a real KDC that runs beside the client.
 
 mod delegation;
+mod reader;
 mod relayed;
 mod sessions;
 mod tickets;

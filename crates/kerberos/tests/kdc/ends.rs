@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 
 use strait_kerberos::{
-    Acceptor, AcceptorOptions, Binding, Initiator, InitiatorOptions, KerberosError, KerberosRefusal,
-    ServiceName, Step, TokenFrame, TokenReader,
+    Acceptor, AcceptorOptions, Binding, Delegated, Initiator, InitiatorOptions, KerberosError,
+    KerberosRefusal, ServiceName, Step, TokenFrame, TokenReader, local_account,
 };
 
 /// What an end is told: its arguments, in order.
@@ -61,8 +61,11 @@ pub(crate) fn run(role: &str, arguments: &[String]) {
             initiate(&options, &binding)
         }
         _ => {
-            let options =
-                AcceptorOptions { service: ServiceName::parse(name), keytab: Some(format!("FILE:{store}")) };
+            let options = AcceptorOptions {
+                service: ServiceName::parse(name),
+                keytab: Some(format!("FILE:{store}")),
+                replay: None,
+            };
             accept(&options, &binding, extra)
         }
     };
@@ -109,7 +112,8 @@ fn accept(options: &AcceptorOptions, binding: &Binding, cache: &str) -> Result<S
     write(&TokenFrame::Accepted);
     let peer = end.peer().unwrap();
     if let Some(delegated) = &peer.delegated {
-        delegated.store(cache)?;
+        Delegated::import(&delegated.export()?)?.store(cache)?;
     }
-    Ok(format!("{} {:?} delegated={}", peer.principal, peer.account, peer.delegated.is_some()))
+    let account = local_account(&peer.principal);
+    Ok(format!("{} {account:?} delegated={}", peer.principal, peer.delegated.is_some()))
 }

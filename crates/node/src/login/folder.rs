@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::account::Account;
+use crate::privileges::ServiceUser;
 use crate::process::{ProcessChannel, checked};
-use crate::{privileges, runtime};
+use crate::runtime;
 
 /// What the name of the folder ends with.
 const SUFFIX: &str = "-login";
@@ -38,16 +39,21 @@ pub(super) fn of(account: &Account) -> Result<PathBuf, runtime::RuntimeError> {
 
 /// Makes the account's folder and works in it from here on; says where it is.
 pub(super) fn enter(account: &Account) -> io::Result<PathBuf> {
+    enter_own(&account.user.to_string(), account.service_user())
+}
+
+/// The same with a folder called `name`, of another user's.
+pub(super) fn enter_own(name: &str, user: ServiceUser) -> io::Result<PathBuf> {
     let parent = folder().map_err(io::Error::other)?;
     runtime::make_shared(&parent).map_err(io::Error::other)?;
-    let path = parent.join(account.user.to_string());
+    let path = parent.join(name);
     match DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         _ => {}
     }
     let opened = File::options().read(true).custom_flags(libc::O_DIRECTORY | libc::O_NOFOLLOW).open(&path)?;
-    if privileges::is_root() {
-        std::os::unix::fs::fchown(&opened, Some(account.user), Some(account.group))?;
+    if let ServiceUser::Other { user, group } = user {
+        std::os::unix::fs::fchown(&opened, Some(user), Some(group))?;
     }
     // SAFETY: takes a descriptor.
     checked(unsafe { libc::fchdir(opened.as_raw_fd()) })?;

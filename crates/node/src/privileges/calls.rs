@@ -115,6 +115,21 @@ const ALSO: &[c_long] = &[libc::SYS_newfstatat, libc::SYS_rseq];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ALSO: &[c_long] = &[];
 
+/// Files are opened and looked at by name, which a running tunnel does not.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FILES: &[c_long] = &[
+    libc::SYS_openat,
+    libc::SYS_stat,
+    libc::SYS_lstat,
+    libc::SYS_access,
+    libc::SYS_faccessat,
+    libc::SYS_faccessat2,
+    libc::SYS_getdents64,
+];
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const FILES: &[c_long] =
+    &[libc::SYS_openat, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_getdents64];
+
 /// The call that maps memory.
 #[cfg(not(target_arch = "arm"))]
 const MMAP: c_long = libc::SYS_mmap;
@@ -172,8 +187,8 @@ const fn argument_at(argument: u32) -> u32 {
     16 + 8 * argument
 }
 
-/// The filter as the kernel takes it; none for machines whose calls are not listed.
-pub(super) fn filter() -> Option<Vec<sock_filter>> {
+/// The filter that allows `more` besides, as the kernel takes it; none for machines whose calls are not listed.
+pub(super) fn filter(more: &[c_long]) -> Option<Vec<sock_filter>> {
     let mut program = Program::default();
     let ours = program.label();
     program.load_word(ARCHITECTURE_AT);
@@ -181,7 +196,7 @@ pub(super) fn filter() -> Option<Vec<sock_filter>> {
     verdict(&mut program, CallVerdict::Kill);
     program.here(ours);
     program.load_word(NUMBER);
-    for call in ALWAYS.iter().chain(ALSO) {
+    for call in ALWAYS.iter().chain(ALSO).chain(more) {
         rule(&mut program, number(*call), CallVerdict::Allow);
     }
     for call in NEVER {

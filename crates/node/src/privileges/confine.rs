@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use libc::sock_filter;
 
@@ -28,8 +28,21 @@ pub struct Confinement {
 /// # Errors
 /// What the kernel said, when it knows these ways and refuses.
 pub fn confine() -> Result<Confinement, PrivilegeError> {
-    let landlock = close_files(&[]).map_err(PrivilegeError::Confine)?;
-    Ok(Confinement { calls: filter_calls().map_err(PrivilegeError::Confine)?, landlock })
+    restrict(&[], &[])
+}
+
+/// As [`confine`], but the files `read` and those in such folders may be read, and those in the folder `work` written, too.
+///
+/// # Errors
+/// As [`confine`]; if one of them cannot be found.
+pub(crate) fn confine_reader(read: &[PathBuf], work: &Path) -> Result<Confinement, PrivilegeError> {
+    let read = read.iter().map(|path| (path.as_path(), READ));
+    restrict(&Vec::from_iter(read.chain([(work, IN_FOLDER)])), calls::FILES)
+}
+
+fn restrict(paths: &[(&Path, u64)], more: &[libc::c_long]) -> Result<Confinement, PrivilegeError> {
+    let landlock = close_files(paths, FIRST).map_err(PrivilegeError::Confine)?;
+    Ok(Confinement { calls: filter_calls(more).map_err(PrivilegeError::Confine)?, landlock })
 }
 
 /// Leaves the calling thread and all that it starts files and folders in these folders, for ever; no device, no program, and no TCP port.
@@ -40,7 +53,8 @@ pub fn confine() -> Result<Confinement, PrivilegeError> {
 /// # Errors
 /// If the folder cannot be opened; what the kernel said, when it knows this way and refuses.
 pub fn confine_to(folders: &[&Path]) -> Result<bool, PrivilegeError> {
-    close_files(folders).map(|version| version > 0).map_err(PrivilegeError::Confine)
+    let folders: Vec<_> = folders.iter().map(|folder| (*folder, IN_FOLDER)).collect();
+    close_files(&folders, RENAMES).map(|version| version > 0).map_err(PrivilegeError::Confine)
 }
 
 /// Rights on files by the version of Landlock that knows them first (`linux/landlock.h`): 13 of the first version, REFER,
@@ -54,6 +68,12 @@ const SCOPES: u64 = 3;
 /// renamed and linked from one folder to another. No programs, devices, sockets and FIFOs.
 const IN_FOLDER: u64 =
     (1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8) | (1 << 12 | 1 << 13 | 1 << 14);
+/// To read files, and to list folders.
+const READ: u64 = 1 << 2 | 1 << 3;
+/// Those of a file itself: to run, write, read and cut it.
+const OF_FILE: u64 = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 14;
+/// The first version.
+const FIRST: u32 = 1;
 /// The first version that lets files be renamed to another folder (REFER).
 const RENAMES: u32 = 2;
 /// `LANDLOCK_RULE_PATH_BENEATH`.
@@ -73,11 +93,11 @@ struct RulesetAttributes {
 #[repr(C, packed)]
 struct BeneathAttributes {
     rights: u64,
-    folder: libc::c_int,
+    path: libc::c_int,
 }
 
-/// Opens nothing from now on but what is in the folders; the version of Landlock, 0 without one that can.
-fn close_files(folders: &[&Path]) -> io::Result<u32> {
+/// Opens nothing from now on but these files and what is in these folders, with their rights; the version of Landlock, 0 without `least`.
+fn close_files(paths: &[(&Path, u64)], least: u32) -> io::Result<u32> {
     // SAFETY: asks for a number only, as a null pointer and a length of 0 say.
     let version = unsafe {
         libc::syscall(
@@ -87,7 +107,6 @@ fn close_files(folders: &[&Path]) -> io::Result<u32> {
             ASK_VERSION,
         )
     };
-    let least = if folders.is_empty() { 1 } else { RENAMES };
     let Some(version) = u32::try_from(version).ok().filter(|version| *version >= least) else { return Ok(0) };
     let known = usize::try_from(version).unwrap_or(usize::MAX).min(FILE_RIGHTS.len()) - 1;
     let attributes = RulesetAttributes {
@@ -110,8 +129,8 @@ fn close_files(folders: &[&Path]) -> io::Result<u32> {
     }
     // SAFETY: the descriptor was made above and is used by nothing else.
     let rules = unsafe { OwnedFd::from_raw_fd(rules as libc::c_int) };
-    for folder in folders {
-        except(&rules, folder, IN_FOLDER & attributes.files)?;
+    for (path, rights) in paths {
+        except(&rules, path, rights & attributes.files)?;
     }
     // SAFETY: takes integers only.
     let closed =
@@ -119,11 +138,12 @@ fn close_files(folders: &[&Path]) -> io::Result<u32> {
     if closed < 0 { Err(io::Error::last_os_error()) } else { Ok(version) }
 }
 
-/// Leaves these rights on what is in a folder.
-fn except(rules: &OwnedFd, folder: &Path, rights: u64) -> io::Result<()> {
-    let folder = File::options().read(true).custom_flags(libc::O_PATH | libc::O_DIRECTORY).open(folder)?;
-    let rule = BeneathAttributes { rights, folder: folder.as_raw_fd() };
-    // SAFETY: the pointer is to a whole struct, which outlives the call and names an open folder.
+/// Leaves these rights on a file, or on what is in a folder.
+fn except(rules: &OwnedFd, path: &Path, rights: u64) -> io::Result<()> {
+    let path = File::options().read(true).custom_flags(libc::O_PATH).open(path)?;
+    let rights = if path.metadata()?.is_dir() { rights } else { rights & OF_FILE };
+    let rule = BeneathAttributes { rights, path: path.as_raw_fd() };
+    // SAFETY: the pointer is to a whole struct, which outlives the call and names what is open.
     let added = unsafe {
         libc::syscall(
             libc::SYS_landlock_add_rule,
@@ -136,9 +156,9 @@ fn except(rules: &OwnedFd, folder: &Path, rights: u64) -> io::Result<()> {
     if added < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Refuses all system calls but those of [`calls`] from now on; false where the kernel cannot, or may not.
-fn filter_calls() -> io::Result<bool> {
-    let Some(filter) = calls::filter() else { return Ok(false) };
+/// Refuses all system calls but those of [`calls`] and `more` from now on; false where the kernel cannot, or may not.
+fn filter_calls(more: &[libc::c_long]) -> io::Result<bool> {
+    let Some(filter) = calls::filter(more) else { return Ok(false) };
     // Refusals are logged by the kernel (Linux 4.14); the filter needs no slower processor (4.17): no foreign program runs here.
     let wanted = libc::SECCOMP_FILTER_FLAG_LOG | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
     for flags in [wanted, 0] {

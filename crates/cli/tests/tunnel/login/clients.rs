@@ -75,7 +75,7 @@ fn open(place: &LoginPlace) -> UnixStream {
 }
 
 /// The processes called `name` of the place's second site.
-fn processes(place: &LoginPlace, name: &str) -> Vec<u32> {
+pub(crate) fn processes(place: &LoginPlace, name: &str) -> Vec<u32> {
     let folder = place.dir.path().display().to_string();
     let numbers = fs::read_dir("/proc").unwrap().flatten();
     let numbers = numbers.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -88,8 +88,8 @@ fn processes(place: &LoginPlace, name: &str) -> Vec<u32> {
 }
 
 /// Sockets that a process has, beside its standard descriptors.
-fn sockets(process: u32) -> usize {
-    let open = fs::read_dir(format!("/proc/{process}/fd")).unwrap().flatten();
+pub(crate) fn sockets(process: u32) -> usize {
+    let open = fs::read_dir(format!("/proc/{process}/fd")).into_iter().flatten().flatten();
     let standard = |name: &str| ["0", "1", "2"].contains(&name);
     open.filter(|entry| !standard(&entry.file_name().to_string_lossy()))
         .filter(|entry| {

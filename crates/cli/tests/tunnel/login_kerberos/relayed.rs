@@ -14,7 +14,7 @@ use super::{Desk, SECTION, SERVICE, can_run};
 use crate::pair::PATIENCE;
 
 /// A stream to the second site by the daemon of the first, which tells of Kerberos.
-fn stream(desk: &Desk) -> OpenedStream {
+pub(super) fn stream(desk: &Desk) -> OpenedStream {
     let socket = desk.place.sites[0].folder().join("run/strait0.sock");
     let options = StreamOptions { priority: StreamPriority::Now, kerberos: true };
     let opened = open_stream_at(&socket, "site-b", options).unwrap();

@@ -7,6 +7,7 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::FromRawFd;
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 
 /// As [`after`] once a process was confined.
 fn confined(body: impl FnOnce() -> bool) -> Result<i32, i32> {
@@ -61,7 +62,7 @@ fn a_process_that_was_taken_over_opens_no_file() {
 fn landlock_alone_opens_no_file_and_no_connection() {
     let has_ports = Cell::new(false);
     let close = || {
-        let version = close_files(&[]).unwrap_or(0);
+        let version = close_files(&[], FIRST).unwrap_or(0);
         has_ports.set(version >= 4);
         // Where the kernel has no Landlock there is nothing to try.
         if version == 0 && io::Error::last_os_error().raw_os_error().is_some_and(is_unknown) {
@@ -121,6 +122,50 @@ fn a_process_that_is_left_a_folder_works_in_it_and_opens_nothing_else() {
     };
     assert_eq!(after(ready, works), Ok(0));
     assert_eq!(std::fs::read_to_string(inside.join("deep/name")).unwrap(), "whole");
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_process_that_reads_tokens_has_what_it_is_given_and_a_folder_to_write() {
+    let folder = std::env::temp_dir().join(format!("strait-reader-{}", std::process::id()));
+    let [given, own, other] = ["given", "own", "other"].map(|name| folder.join(name));
+    for path in [&folder, &given, &own, &other] {
+        std::fs::create_dir_all(path).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+    }
+    let [file, foreign, alone] = [given.join("f"), other.join("f"), other.join("alone")];
+    for path in [&file, &foreign, &alone] {
+        std::fs::write(path, "text").unwrap();
+    }
+    let knows = Cell::new(true);
+    let ready = || {
+        let confined = confine_reader(&[given.clone(), alone.clone()], &own);
+        confined.is_ok_and(|confinement| {
+            knows.set(confinement.landlock > 0);
+            confinement.calls
+        })
+    };
+    let reads = |path: &Path| std::fs::read_to_string(path).is_ok_and(|text| text == "text");
+    let works = || {
+        let refused = |result: io::Result<()>| {
+            result.is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
+        };
+        let written = std::fs::write(own.join("record"), "text").is_ok() && reads(&own.join("record"));
+        let closed = refused(File::open(&foreign).map(drop))
+            && refused(File::open("/etc/passwd").map(drop))
+            && refused(std::fs::write(given.join("new"), ""));
+        // SAFETY: takes numbers only.
+        let socket = || unsafe { libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0) };
+        written
+            && reads(&file)
+            && reads(&alone)
+            && (closed || !knows.get())
+            && refused(std::fs::remove_file(own.join("record")))
+            && is_refused(socket())
+    };
+    assert_eq!(after(ready, works), Ok(0));
+    let program = || std::process::Command::new("/bin/true").exec().kind() == io::ErrorKind::NotFound;
+    assert_eq!(after(ready, program), Err(libc::SIGSYS));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
