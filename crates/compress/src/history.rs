@@ -12,6 +12,7 @@ mod bulk;
 pub mod cache;
 mod context;
 mod late;
+mod memory;
 mod payload;
 mod receipts;
 mod receiver;
@@ -19,6 +20,7 @@ mod sender;
 mod sent;
 
 pub use bulk::{BlockPlan, BulkReceiver, BulkSender, HistoryBuffers, PREFIX_MAX, StreamKey};
+pub use memory::{KeptMemory, MemoryShare, PeerMemory};
 pub use receipts::ReceiptQueue;
 pub use receiver::{LoneDecoded, LoneReceiver};
 pub use sender::{LoneCoded, LoneSender, LoneTerms};
@@ -26,6 +28,9 @@ pub use sent::SentNumbers;
 
 /// Longest payload that is kept: that of the largest packet of an Ethernet link with IPv4 and TCP.
 pub const PAYLOAD_MAX: usize = 1_460;
+
+/// Bytes that a context takes at most: payloads, headers and numbers of its places.
+const CONTEXT_BYTES: usize = 24 << 10;
 
 /// What shares a context.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

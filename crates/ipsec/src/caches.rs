@@ -1,8 +1,9 @@
 //! Byte caches: which trust domains of two nodes have one, and how large; and what a node has of them.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use strait_compress::history::cache::{CacheCapacity, CacheReceiver, CacheRole, CacheSender};
+use strait_compress::history::{MemoryShare, PeerMemory};
 use strait_wire::history::{CACHES_MAX, CacheDigests, CacheQuestion};
 
 /// A trust domain by its name, as two nodes know it: 8 bytes of the name's hash.
@@ -67,13 +68,15 @@ impl CacheList {
     }
 }
 
-/// The byte caches that a node has with one peer, in both directions. They outlive associations and sessions; the packet path fills them,
+/// The byte caches that a node has with one peer, in both directions, and the memory for all that is kept of its data. They outlive associations and sessions; the packet path fills them,
 /// and another thread may store what changed. Each side of the packet path takes its own lock, two or three times a block, and only waits
 /// for that thread, for as long as 1 MiB is copied.
 #[derive(Debug, Default)]
 pub struct PeerCaches {
     senders: Mutex<CacheSet<CacheSender>>,
     receivers: Mutex<CacheSet<CacheReceiver>>,
+    /// Nothing where there is no limit.
+    memory: Option<Arc<PeerMemory>>,
 }
 
 /// The caches of one direction.
@@ -99,7 +102,7 @@ impl<T> CacheSet<T> {
     fn with(
         &mut self,
         DomainCache { domain, capacity }: DomainCache,
-        new: fn(CacheCapacity) -> T,
+        new: impl Fn(CacheCapacity) -> T,
         capacity_of: fn(&T) -> CacheCapacity,
     ) -> Option<&mut T> {
         if self.loading {
@@ -126,6 +129,24 @@ impl<T> CacheSet<T> {
 }
 
 impl PeerCaches {
+    /// Takes its memory, and that for the peer's history, from this.
+    #[must_use]
+    pub fn within(memory: Arc<PeerMemory>) -> PeerCaches {
+        PeerCaches { memory: Some(memory), ..PeerCaches::default() }
+    }
+
+    /// A share of the peer's memory with nothing in it.
+    #[must_use]
+    pub fn share(&self) -> MemoryShare {
+        self.memory.clone().map(MemoryShare::of).unwrap_or_default()
+    }
+
+    /// Bytes of memory that is taken for the peer's caches and history.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.memory.as_ref().map_or(0, |memory| memory.used())
+    }
+
     /// What was stored is to be read first: until then there are no caches.
     pub fn begin_loading(&self) {
         self.senders().loading = true;
@@ -156,7 +177,8 @@ impl PeerCaches {
         cache: DomainCache,
         act: impl FnOnce(&mut CacheSender) -> R,
     ) -> Option<R> {
-        self.senders().with(cache, CacheSender::new, CacheSender::capacity).map(act)
+        let new = |capacity| CacheSender::new(capacity).within(self.share());
+        self.senders().with(cache, new, CacheSender::capacity).map(act)
     }
 
     /// The same with the receiver's end.
@@ -165,7 +187,8 @@ impl PeerCaches {
         cache: DomainCache,
         act: impl FnOnce(&mut CacheReceiver) -> R,
     ) -> Option<R> {
-        self.receivers().with(cache, CacheReceiver::new, CacheReceiver::capacity).map(act)
+        let new = |capacity| CacheReceiver::new(capacity).within(self.share());
+        self.receivers().with(cache, new, CacheReceiver::capacity).map(act)
     }
 
     /// The peer's process may be another from now on, and these caches are agreed on: nothing is referred to before the peer has said

@@ -8,9 +8,11 @@ mod queue;
 mod repair;
 mod services;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
+use strait_compress::history::KeptMemory;
 
 use crate::{Drops, LatestEndpoint, PathState, Reason, StreamLink};
 pub use carrier::{CarrierCounters, CarrierState};
@@ -178,6 +180,8 @@ impl PeerCounters {
 /// Everything that is counted for the whole node, but for its rules, which count for themselves.
 #[derive(Debug, Default)]
 pub struct Counters {
+    /// The memory for what is kept of all peers' data.
+    pub memory: Arc<KeptMemory>,
     /// Drops by reason.
     pub drops: Drops,
     /// By codec, indexed by the codec's number on the wire.
@@ -193,6 +197,12 @@ pub struct Counters {
 }
 
 impl Counters {
+    /// Nothing counted, and so many bytes for what is kept of all peers' data.
+    #[must_use]
+    pub fn within(memory: usize) -> Counters {
+        Counters { memory: Arc::new(KeptMemory::new(memory)), ..Counters::default() }
+    }
+
     /// Counts one that is dropped.
     pub fn refuse(&self, reason: Reason) {
         self.drops.count(reason, 1);

@@ -1,6 +1,12 @@
 //! History: what both ends of an association agreed on for packets that are coded against earlier ones.
 
+use core::time::Duration;
+
 use crate::CacheList;
+
+/// How often blocks of peers that sent none since are forgotten where memory is short. A flow that goes on after such a pause has sent what it
+/// is compressed behind long ago.
+pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// What the receiver of an association keeps of earlier packets, and of whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

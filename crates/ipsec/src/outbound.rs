@@ -61,6 +61,7 @@ use strait_compress::{Chooser, RuleId, Unit};
 use strait_scheduler::Tin;
 use strait_wire::vnet;
 
+use crate::history::FORGET_EVERY;
 use crate::offload::SuperPacket;
 pub use crate::orders::SenderOrder as Order;
 pub use crate::queueing::Queueing;
@@ -108,6 +109,8 @@ pub struct Outbound {
     /// The copy of this machine that associations are for, and the one that new ones are ordered for.
     generation: u64,
     renewed: u64,
+    /// When history that was not used was last forgotten.
+    forgot_at: Time,
 }
 
 /// The stages of the sender, shared by all links.
@@ -131,7 +134,10 @@ impl Outbound {
         let stages = TxStages {
             gatherer: Gatherer::new(Arc::clone(&counters)),
             compressor: Compressor::new(chooser, stopwatch, Arc::clone(&counters)),
-            transmitter: Transmitter::new(Departure::new(up, overhead, Arc::clone(&counters), now)),
+            transmitter: Transmitter::new(
+                Departure::new(up, overhead, Arc::clone(&counters), now),
+                counters.memory.part(),
+            ),
         };
         Outbound {
             links: BTreeMap::new(),
@@ -146,6 +152,7 @@ impl Outbound {
             counters,
             generation: 0,
             renewed: 0,
+            forgot_at: now,
         }
     }
 
@@ -278,6 +285,7 @@ impl Outbound {
     /// Sends what may be sent at `now`; to be called after a run of packets and at
     /// [`Outbound::poll_timeout`].
     pub fn release(&mut self, now: Time, outlet: &mut impl Outlet) {
+        self.forget_unused(now);
         self.flush(None, now, outlet);
         let late = self.unknown.expire(now);
         self.counters.drops.count(Reason::NoPeer, late);
@@ -286,6 +294,15 @@ impl Outbound {
         self.go_round(now, outlet);
         while self.compress_own(now) {
             self.go_round(now, outlet);
+        }
+    }
+
+    /// Where memory for history is short, what was not used for long is forgotten.
+    fn forget_unused(&mut self, now: Time) {
+        if now.since(self.forgot_at) >= FORGET_EVERY && self.counters.memory.is_short() {
+            self.forgot_at = now;
+            let histories = self.links.values_mut().filter_map(|link| link.history.as_mut());
+            histories.for_each(|history| history.bulk.forget_unused(FORGET_EVERY, now));
         }
     }
 

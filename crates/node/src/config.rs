@@ -162,6 +162,8 @@ pub struct NodeSection {
     pub group: Option<String>,
     /// Bytes on disk, at most, of copies of the files that were sent last; nothing if none are kept.
     pub keep_sent: Option<u64>,
+    /// Bytes of memory for what is kept of peers' data; a part of the machine's if nothing is said.
+    pub memory: Option<u64>,
     /// Where byte caches are stored; in memory only if nowhere.
     pub cache_dir: Option<PathBuf>,
     /// Where the keys of all traffic are written, for analysers.

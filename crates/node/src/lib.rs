@@ -28,6 +28,7 @@ pub mod local;
 pub mod logging;
 pub mod login;
 mod mark_file;
+mod memory;
 pub mod metrics;
 pub mod netlink;
 pub mod network;

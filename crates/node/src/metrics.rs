@@ -20,6 +20,7 @@ pub type Labels = Vec<(&'static str, String)>;
 pub fn text(report: &DaemonReport) -> String {
     let all = [
         node(report),
+        memory(&report.node),
         peer_info(report),
         peers(report),
         paths(report),
@@ -73,6 +74,24 @@ fn escape(value: &str) -> String {
 #[expect(clippy::cast_precision_loss, reason = "Prometheus' samples are doubles")]
 const fn number(value: u64) -> f64 {
     value as f64
+}
+
+fn memory(node: &NodeReport) -> Vec<MetricFamily> {
+    let one = |value: u64| vec![(Vec::new(), number(value))];
+    vec![
+        (
+            "memory_limit_bytes",
+            "gauge",
+            "Memory that what is kept of peers' data may take.",
+            one(node.memory_limit_bytes),
+        ),
+        (
+            "memory_kept_bytes",
+            "gauge",
+            "Memory that history and byte caches of all peers take.",
+            one(node.memory_kept_bytes),
+        ),
+    ]
 }
 
 fn node(report: &DaemonReport) -> Vec<MetricFamily> {
@@ -348,7 +367,7 @@ fn peer_info(report: &DaemonReport) -> Vec<MetricFamily> {
 type OfPeer = fn(&PeerReport) -> Option<f64>;
 
 fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 15] = [
+    let known: [(&str, &str, &str, OfPeer); 16] = [
         ("peer_up", "gauge", "1 if the peer has keys and packets can be sent, else 0.", |peer| {
             Some(f64::from(u8::from(peer.state == "up")))
         }),
@@ -396,6 +415,9 @@ fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
             "Bytes saved by header compression.",
             |peer| Some(number(peer.header_compression_saved_bytes)),
         ),
+        ("peer_kept_bytes", "gauge", "Memory that its history and byte caches take.", |peer| {
+            Some(number(peer.kept_bytes))
+        }),
         ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
         ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
             Some(peer.handshake_failures.into())

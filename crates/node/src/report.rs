@@ -129,6 +129,12 @@ pub struct NodeReport {
     /// Nodes that it does not list and that have a session, for logins with a ticket.
     #[serde(default)]
     pub unlisted_nodes: u64,
+    /// Memory that what is kept of peers' data may take (`[node] memory`), in bytes.
+    #[serde(default)]
+    pub memory_limit_bytes: u64,
+    /// Memory that history and byte caches of all peers take of it, in bytes.
+    #[serde(default)]
+    pub memory_kept_bytes: u64,
     /// Path of its configuration file.
     pub configuration: String,
     /// Seconds since it started.
@@ -193,6 +199,9 @@ pub struct PeerReport {
     pub outer_interface: Option<String>,
     /// `idle`, `connecting` or `up`; with manual keys `up`, `used-up` or `stopped`.
     pub state: String,
+    /// Memory that its history and byte caches take, in bytes.
+    #[serde(default)]
+    pub kept_bytes: u64,
     /// Its inner addresses.
     pub allowed_ips: Vec<String>,
     /// The pair of security associations of the current session; none with manual keys or without a session.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use strait_clock::{Random, Time};
 
+use strait_compress::history::PeerMemory;
 use strait_ipsec::inbound::Batch;
 use strait_ipsec::{LossPattern, PeerCaches, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
@@ -147,8 +148,10 @@ impl SimNetwork {
     }
 
     /// Makes `config` a peer of `node`.
-    pub fn add_peer(&mut self, node: NodeId, config: PeerConfig) {
+    pub fn add_peer(&mut self, node: NodeId, mut config: PeerConfig) {
         let now = self.now;
+        let memory = Arc::clone(&self.node(node).counters().memory);
+        config.spec.caches = Arc::new(PeerCaches::within(Arc::new(PeerMemory::of(memory))));
         self.with(node, |node| node.add_peer(config, now));
     }
 
@@ -187,7 +190,8 @@ impl SimNetwork {
         self.readdress(id, address);
         for mut peer in peers {
             peer.spec.caches = Arc::new(caches(&peer.spec.caches));
-            self.add_peer(id, peer);
+            let now = self.now;
+            self.with(id, |node| node.add_peer(peer, now));
         }
         Ok(())
     }

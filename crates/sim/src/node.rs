@@ -87,7 +87,7 @@ impl SimNode {
         base: Instant,
         now: Time,
     ) -> Result<SimNode, SetupError> {
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(Counters::within(settings.memory));
         let mut random = Random::new(seed);
         let mut bytes = [0; 32];
         for part in bytes.chunks_mut(8) {
@@ -199,6 +199,13 @@ impl SimNode {
     #[must_use]
     pub fn rules(&self) -> &RuleSet {
         &self.rules
+    }
+
+    /// Bytes of memory that history and byte caches of `peer` take; 0 for one it does not know.
+    #[must_use]
+    pub fn kept_bytes(&self, peer: NodeId) -> usize {
+        let config = self.peers.iter().find(|config| config.spec.id == peer.peer());
+        config.map_or(0, |config| config.spec.caches.kept_bytes())
     }
 
     /// What it counts for `peer`; zeros for one it does not know.

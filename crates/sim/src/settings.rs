@@ -3,6 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use strait_compress::history::KeptMemory;
 use strait_ipsec::inbound::{Forwarding, UdpOffload};
 use strait_ipsec::outbound::Queueing;
 use strait_ipsec::{PeerCounters, PeerId, PeerSpec, Rule};
@@ -116,6 +117,8 @@ pub struct NodeSettings {
     pub receive_workers: usize,
     /// Whether it sends nothing unasked.
     pub quiet: bool,
+    /// Bytes of memory for what it keeps of all peers' data.
+    pub memory: usize,
 }
 
 impl NodeSettings {
@@ -139,6 +142,7 @@ impl NodeSettings {
             udp_offload: UdpOffload::Unsupported,
             receive_workers: 0,
             quiet: false,
+            memory: KeptMemory::default().bytes(),
         }
     }
 

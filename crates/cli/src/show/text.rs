@@ -92,13 +92,16 @@ fn node(node: &NodeReport) -> String {
     ];
     let lost = (node.lost_log_lines > 0)
         .then(|| ("log", format!("{} could not be written", counted(node.lost_log_lines, "line"))));
+    let (kept, limit) = (node.memory_kept_bytes, node.memory_limit_bytes);
+    let memory = (kept > 0)
+        .then(|| ("memory", format!("{} of {} kept for peers", units::bytes(kept), units::bytes(limit))));
     let unlisted = (node.unlisted_nodes > 0).then(|| {
         ("not listed", format!("{}, for logins with a ticket", counted(node.unlisted_nodes, "node")))
     });
     let folders = node.folders.iter().map(|it| ("folder", format!("{} ({})", it.name, it.rights())));
     let warnings = node.warnings.iter().map(|warning| ("WARNING", warning.clone()));
     let lines: Vec<_> =
-        lines.into_iter().chain(folders).chain(unlisted).chain(lost).chain(warnings).collect();
+        lines.into_iter().chain(folders).chain(memory).chain(unlisted).chain(lost).chain(warnings).collect();
     format!("{}\n{}", node.interface, list(&lines))
 }
 
@@ -146,6 +149,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("repair", repair(&repair::state)),
         ("missing", repair(&repair::missing)),
         ("repair cost", repair(&|it| repair::cost(peer, it))),
+        ("kept", if peer.kept_bytes > 0 { units::bytes(peer.kept_bytes) } else { String::new() }),
         ("history", peer.history.as_ref().map(history::saved).unwrap_or_default()),
         ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),

@@ -39,6 +39,14 @@ pub struct HistoryBuffers {
     pub kept: Vec<u8>,
 }
 
+/// A buffer that takes at most twice the memory that what is in it does: one that was used for a larger block may take more.
+fn fitting(mut payloads: Vec<u8>) -> Vec<u8> {
+    if payloads.capacity() > 2 * payloads.len() {
+        payloads.shrink_to_fit();
+    }
+    payloads
+}
+
 /// Which of the blocks that count on from the newest backwards a block is compressed behind, the oldest first.
 fn named((newest, earlier): (BlockNumber, u32)) -> impl Iterator<Item = BlockNumber> {
     let before = (0..u32::BITS).rev().filter(move |bit| earlier & 1 << bit != 0);

@@ -3,7 +3,7 @@
 use strait_wire::history::{LoneHead, PLACES, Place};
 
 use super::payload::{KeptPayloads, PayloadCoder};
-use super::{HistoryError, PAYLOAD_MAX, UnitNumber};
+use super::{CONTEXT_BYTES, HistoryError, MemoryShare, PAYLOAD_MAX, UnitNumber};
 use crate::headers::PacketHeaders;
 
 /// A packet that was decoded.
@@ -28,6 +28,9 @@ struct KeptPacket {
 pub struct LoneReceiver {
     contexts: Vec<Option<Box<[KeptPacket; PLACES]>>>,
     payloads: PayloadCoder,
+    share: MemoryShare,
+    /// Contexts that take memory.
+    count: usize,
 }
 
 /// The places of one context, as a unit with this number sees them.
@@ -60,7 +63,18 @@ impl LoneReceiver {
     #[must_use]
     pub fn new(contexts: u16) -> LoneReceiver {
         let contexts = usize::from(contexts).min(1 << u8::BITS);
-        LoneReceiver { contexts: (0..contexts).map(|_| None).collect(), payloads: PayloadCoder::default() }
+        LoneReceiver {
+            contexts: (0..contexts).map(|_| None).collect(),
+            payloads: PayloadCoder::default(),
+            share: MemoryShare::default(),
+            count: 0,
+        }
+    }
+
+    /// Takes its memory from this share.
+    #[must_use]
+    pub fn within(self, share: MemoryShare) -> LoneReceiver {
+        LoneReceiver { share, ..self }
     }
 
     /// Puts the packet of a unit into the front of `out`.
@@ -98,8 +112,11 @@ impl LoneReceiver {
             return Err(HistoryError::Malformed);
         }
         headers.write(packet)?;
-        let kept = head.keep.is_some_and(|place| {
-            let places = context.get_or_insert_with(Box::default);
+        if context.is_none() && head.keep.is_some() && self.share.resize((self.count + 1) * CONTEXT_BYTES) {
+            *context = Some(Box::default());
+            self.count += 1;
+        }
+        let kept = head.keep.zip(context.as_mut()).is_some_and(|(place, places)| {
             places.get_mut(place.index()).is_some_and(|kept| kept.replace(number, headers, packet))
         });
         Ok(LoneDecoded { len: at + len, kept })

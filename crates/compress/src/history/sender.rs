@@ -10,7 +10,7 @@ use strait_wire::history::{LoneHead, Place, Receipt, Receipts};
 use super::context::{PlaceState, SenderContext};
 use super::late::LateReceipts;
 use super::payload::{PayloadCoder, PlaceSet};
-use super::{HistoryScope, PAYLOAD_MAX, UnitNumber};
+use super::{CONTEXT_BYTES, HistoryScope, MemoryShare, PAYLOAD_MAX, UnitNumber};
 use crate::headers::PacketHeaders;
 
 /// Most packets of all contexts that wait for receipts.
@@ -81,6 +81,7 @@ pub struct LoneSender {
     tried: Vec<u8>,
     prepared: Option<Prepared>,
     packets: u64,
+    share: MemoryShare,
 }
 
 impl LoneSender {
@@ -97,7 +98,14 @@ impl LoneSender {
             tried: Vec::new(),
             prepared: None,
             packets: 0,
+            share: MemoryShare::default(),
         }
+    }
+
+    /// Takes its memory from this share.
+    #[must_use]
+    pub fn within(self, share: MemoryShare) -> LoneSender {
+        LoneSender { share, ..self }
     }
 
     /// Codes a whole IP packet into the front of `out`, with `receipts` for packets of the other end; `None` where the unit would not be
@@ -215,6 +223,7 @@ impl LoneSender {
     pub fn clear(&mut self, contexts: u16) {
         self.forget_pending();
         self.contexts.clear();
+        self.share.resize(0);
         self.prepared = None;
         self.most = usize::from(contexts).min(1 << u8::BITS);
     }
@@ -259,9 +268,10 @@ impl LoneSender {
         if let Some(at) = self.contexts.iter().position(|context| context.key == key) {
             return Some(at);
         }
-        if self.contexts.len() < self.most {
+        let contexts = self.contexts.len();
+        if contexts < self.most && self.share.resize((contexts + 1) * CONTEXT_BYTES) {
             self.contexts.push(SenderContext::new(key));
-            return Some(self.contexts.len() - 1);
+            return Some(contexts);
         }
         let value = |context: &SenderContext| (context.has_acknowledged(), context.used);
         let (at, context) = self.contexts.iter_mut().enumerate().min_by_key(|(_, context)| value(context))?;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use core::time::Duration;
 
 use strait_clock::Time;
+use strait_compress::history::KeptMemory;
 use strait_scheduler::Budget;
 use strait_wire::{Esn, Spi};
 
@@ -19,6 +20,7 @@ use super::reception::{ArrivalCount, is_data};
 use super::repair::{HeldMemory, InboundRepair, RepairRound};
 use super::{Inlet, Origin, peer_messages, work};
 use crate::header::HeaderedIntake;
+use crate::history::FORGET_EVERY;
 use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::{Reception, ReportWish};
@@ -33,7 +35,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const MOVED_EVERY: Duration = Duration::from_secs(1);
 
 /// All associations and their peers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Associations {
     open: BTreeMap<SaId, ReceivingSa>,
     pub(super) peers: BTreeMap<PeerId, PeerMemory>,
@@ -45,6 +47,9 @@ pub(super) struct Associations {
     held: HeldMemory,
     /// When blocks of all associations were last looked through.
     looked_at: Time,
+    /// The memory for all peers, and when what was not used was last forgotten.
+    memory: Arc<KeptMemory>,
+    forgot_at: Time,
     unknown_at: Option<Time>,
 }
 
@@ -239,6 +244,20 @@ impl ReceivingSa {
 }
 
 impl Associations {
+    pub(super) fn new(memory: Arc<KeptMemory>) -> Associations {
+        Associations {
+            open: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            leaving: BTreeMap::new(),
+            blocks: BlockMemory::new(memory.part()),
+            held: HeldMemory::new(memory.part()),
+            looked_at: Time::ZERO,
+            memory,
+            forgot_at: Time::ZERO,
+            unknown_at: None,
+        }
+    }
+
     /// Step 1: the association of this name.
     pub(super) fn find(&mut self, id: SaId) -> Option<&mut ReceivingSa> {
         self.open.get_mut(&id)
@@ -297,8 +316,13 @@ impl Associations {
         self.peers.get(&peer).is_some_and(|memory| !memory.under_way.is_empty())
     }
 
-    /// Where memory for blocks is short, associations give up those of which nothing has come for too long, and it says how many.
+    /// Where memory for blocks is short, associations give up those of which nothing has come for too long, and it says how many. Where
+    /// that for history is, what was not used for long is forgotten.
     pub(super) fn expire_blocks(&mut self, now: Time) -> u64 {
+        if self.memory.is_short() && now.since(self.forgot_at) >= FORGET_EVERY {
+            self.forgot_at = now;
+            self.peers.values_mut().for_each(|peer| peer.history.forget_unused());
+        }
         let mut lost = 0;
         if self.blocks.is_short() && now.since(self.looked_at) >= LOOK_EVERY {
             self.looked_at = now;

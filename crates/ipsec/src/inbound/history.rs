@@ -53,6 +53,13 @@ impl PeerHistory {
         Ok(())
     }
 
+    /// Forgets blocks if none was to be kept since this was last called.
+    pub(super) fn forget_unused(&mut self) {
+        if let Some(blocks) = &mut self.blocks {
+            blocks.forget_unused();
+        }
+    }
+
     /// Puts what a block was compressed behind into `prefix`.
     pub(super) fn prefix(
         &mut self,
@@ -69,7 +76,9 @@ impl PeerHistory {
             terms.caches.get(cache.cache).ok_or(Reason::HistoryOverBudget)?;
         }
         let Some(said) = &said.history else { return Ok(()) };
-        let blocks = self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams())));
+        let share = || self.caches.share();
+        let blocks =
+            self.blocks.get_or_insert_with(|| Box::new(BulkReceiver::new(terms.streams()).within(share())));
         blocks.prefix(said, prefix).map_err(reason)
     }
 
@@ -140,7 +149,9 @@ impl<I: Inlet> Unpacker<'_, I> {
         }
         history.agree(*terms)?;
         let contexts = terms.contexts;
-        let receiver = history.receiver.get_or_insert_with(|| Box::new(LoneReceiver::new(contexts)));
+        let share = || history.caches.share();
+        let receiver =
+            history.receiver.get_or_insert_with(|| Box::new(LoneReceiver::new(contexts).within(share())));
         let number = UnitNumber { association: *association, number: opened.esn.0 };
         let expanded = &mut self.expander.scratch.expanded;
         let LoneDecoded { len, kept } =

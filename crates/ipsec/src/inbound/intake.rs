@@ -69,7 +69,7 @@ pub(super) enum PacketCarrier {
 impl Intake {
     pub(super) fn new(settings: InboundSettings, gauge: Gauge, counters: Arc<Counters>) -> Intake {
         Intake {
-            associations: Associations::default(),
+            associations: Associations::new(Arc::clone(&counters.memory)),
             expander: BlockExpander::new(gauge),
             host: HostWriter::new(settings, Arc::clone(&counters)),
             control: ControlIntake::default(),

@@ -135,7 +135,7 @@ mod tests {
     use crate::inbound::associations::Associations;
 
     fn peers(count: u32) -> BTreeMap<PeerId, PeerMemory> {
-        let mut associations = Associations::default();
+        let mut associations = Associations::new(std::sync::Arc::default());
         (0..count).for_each(|peer| {
             associations.add_peer(PeerId(peer), std::sync::Arc::default(), std::sync::Arc::default())
         });

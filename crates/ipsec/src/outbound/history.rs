@@ -50,8 +50,8 @@ pub(crate) struct LinkHistory {
 impl LinkHistory {
     fn new(terms: HistoryTerms, caches: &Arc<PeerCaches>) -> LinkHistory {
         LinkHistory {
-            sender: LoneSender::new(terms.contexts),
-            bulk: BulkSender::new(terms.streams()),
+            sender: LoneSender::new(terms.contexts).within(caches.share()),
+            bulk: BulkSender::new(terms.streams()).within(caches.share()),
             flows: BulkFlows::default(),
             caches: LinkCaches::new(terms.caches, Arc::clone(caches)),
             owed: ReceiptQueue::default(),

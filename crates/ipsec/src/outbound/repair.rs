@@ -18,8 +18,6 @@ use crate::{OutboundSa, PayloadStore, Reason, RepairTerms, StoredPayload};
 /// Bytes of payloads that are kept for one peer, at least and at most: some round trips of a slow link, and two of 100 ms at 160 Mbit/s.
 const STORE_MIN: usize = 64 * 1024;
 const STORE_MAX: usize = 4 * 1024 * 1024;
-/// Bytes beyond the least that are kept for all peers together: one whose path seems long takes nothing from the least of others.
-const NODE_MAX: usize = 32 * 1024 * 1024;
 /// The round trip that is assumed until one was measured: the longest that a repair is of use for, and its reports.
 const ROUND: Duration = Duration::from_millis(150);
 /// Round trips for which payloads are kept, and what a request may take beside them.
@@ -57,9 +55,11 @@ const NOTICE_WIRE: u64 = 64;
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Memory of the payloads that are kept for all peers, beyond the least of each.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct StoreMemory {
     used: usize,
+    /// Bytes beyond the least that are kept for all peers together: one whose path seems long takes nothing from the least of others.
+    most: usize,
 }
 
 /// What is kept and to be sent again on the association with one peer.
@@ -113,10 +113,15 @@ pub(super) enum Repeat {
 }
 
 impl StoreMemory {
+    /// Nothing of so many bytes yet.
+    pub(super) const fn new(most: usize) -> StoreMemory {
+        StoreMemory { used: 0, most }
+    }
+
     /// Takes memory for a store of `capacity` bytes, or as much as there is; gives `back` back first.
     fn exchange(&mut self, back: usize, capacity: usize) -> usize {
         self.used -= back.saturating_sub(STORE_MIN);
-        let more = capacity.saturating_sub(STORE_MIN).min(NODE_MAX.saturating_sub(self.used));
+        let more = capacity.saturating_sub(STORE_MIN).min(self.most.saturating_sub(self.used));
         self.used += more;
         capacity.min(STORE_MIN) + more
     }

@@ -49,8 +49,9 @@ pub(super) struct Transmitter {
 }
 
 impl Transmitter {
-    pub(super) fn new(departure: Departure) -> Transmitter {
-        Transmitter { departure, fragmenter: OuterFragmenter::default(), stores: StoreMemory::default() }
+    /// Sends by `departure`, and keeps so many bytes of payloads to be sent again.
+    pub(super) fn new(departure: Departure, kept: usize) -> Transmitter {
+        Transmitter { departure, fragmenter: OuterFragmenter::default(), stores: StoreMemory::new(kept) }
     }
 
     /// Seals a unit that is compressed as far as it goes.

@@ -422,6 +422,12 @@ pub enum Problem {
         /// Bytes that were given.
         given: u64,
     },
+    /// Less memory than peers' data need.
+    #[error("`memory` is at least 16 MiB, not {given} bytes; write for example \"256MiB\"")]
+    Memory {
+        /// Bytes that were given.
+        given: u64,
+    },
     /// Rules of one domain that want caches of different sizes.
     #[error("a trust domain has one cache: give all its rules the same `cache`")]
     CacheSizes,

@@ -20,6 +20,7 @@ use super::queueing::queueing;
 use super::reader::{Findings, Section};
 use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, Price, RouteTable, Session};
 use super::{broker, compress, directory, folder, kerberos, login, metering, outside, peer, value};
+use crate::memory;
 use crate::tun;
 use crate::udp::Listen;
 
@@ -51,6 +52,7 @@ const NODE: &[&str] = &[
     "user",
     "group",
     "keep_sent",
+    "memory",
     "cache_dir",
     "danger_open_metrics",
     "danger_export_keys",
@@ -224,6 +226,7 @@ fn node_section(
             .parsed("group", "a name in quotes", |name| words("group", name))
             .map(|name| name.value),
         keep_sent: keep_sent(section),
+        memory: kept_memory(section),
         cache_dir: section
             .parsed("cache_dir", "the name of a folder in quotes", path)
             .map(|folder| folder.value),
@@ -237,6 +240,15 @@ fn keep_sent(section: &Section<'_>) -> Option<u64> {
     let wanted = "a size in quotes, as \"2GiB\"";
     let size = section.parsed("keep_sent", wanted, |text| value::size(text).map_err(Problem::from))?;
     (size.value > 0).then_some(size.value)
+}
+
+/// Bytes of memory for what is kept of peers' data.
+fn kept_memory(section: &Section<'_>) -> Option<u64> {
+    let read = |text: &str| {
+        let bytes = value::size(text).map_err(Problem::from)?;
+        if bytes < memory::LEAST { Err(Problem::Memory { given: bytes }) } else { Ok(bytes) }
+    };
+    section.parsed("memory", "a size in quotes, as \"256MiB\"", read).map(|size| size.value)
 }
 
 /// The cap on blocks, in bytes.

@@ -108,19 +108,19 @@ impl CacheFiles {
                 let sealed = (&self.vault, stored.owner(&peer.key));
                 match stored.role {
                     CacheRole::Sender => {
-                        let mut sender = Box::new(CacheSender::new(capacity));
+                        let mut sender = Box::new(CacheSender::new(capacity).within(peer.caches.share()));
                         damaged += stored.file.read(sealed, |stored| sender.restore(stored).is_ok());
                         senders.push((domain, sender));
                     }
                     CacheRole::Receiver => {
-                        let mut receiver = Box::new(CacheReceiver::new(capacity));
+                        let mut receiver = Box::new(CacheReceiver::new(capacity).within(peer.caches.share()));
                         damaged += stored.file.read(sealed, |stored| receiver.restore(stored).is_ok());
                         receivers.push((domain, receiver));
                     }
                 }
             }
             if damaged > 0 {
-                tracing::info!(peer = %peer.name, damaged, "segments of byte caches cannot be read; they are forgotten");
+                tracing::info!(peer = %peer.name, damaged, "segments of byte caches cannot be read, or there is no memory for them; they are forgotten");
             }
             peer.caches.loaded(senders, receivers);
         }

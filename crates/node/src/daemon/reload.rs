@@ -245,6 +245,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         ("web_token_file", a.web_token_file != b.web_token_file),
         ("dns", a.dns != b.dns),
         ("dns_search", a.dns_search != b.dns_search),
+        ("memory", a.memory != b.memory),
         ("cache_dir", a.cache_dir != b.cache_dir),
         ("danger_export_keys", a.danger_export_keys != b.danger_export_keys),
         ("user", a.user != b.user),

@@ -78,6 +78,8 @@ impl Daemon {
             forward: node.forward.peers,
             forward_networks: node.forward.networks.iter().map(ToString::to_string).collect(),
             unlisted_nodes: self.streams.unlisted(),
+            memory_limit_bytes: self.counters.memory.bytes() as u64,
+            memory_kept_bytes: self.counters.memory.used() as u64,
             // Those who read it are in other folders.
             configuration: std::path::absolute(&self.path)
                 .unwrap_or_else(|_| self.path.clone())
@@ -108,7 +110,9 @@ impl Daemon {
         let id = self.roster.number(peer)?;
         let now = self.clock.now();
         let outer_interface = self.watch.outer_interface(id).map(str::to_owned);
-        let report = PeerReport { outer_interface, ..common(peer, self.roster.counters(peer)?, now) };
+        let kept_bytes = self.roster.kept_bytes(peer) as u64;
+        let report =
+            PeerReport { outer_interface, kept_bytes, ..common(peer, self.roster.counters(peer)?, now) };
         if let Some(manual) = peer.manual() {
             return Some(manual::report(report, manual, self.manual.get(id)?, now));
         }
@@ -229,6 +233,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         endpoint: None,
         outer_interface: None,
         state: String::new(),
+        kept_bytes: 0,
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,
         carrier: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use strait_compress::history::{KeptMemory, PeerMemory};
 use strait_ipsec::{PeerCaches, PeerCounters, PeerId, PeerSpec};
 use strait_keying::{PayloadFormat, PeerConfig, PublicKey, Where};
 
@@ -42,15 +43,23 @@ struct KnownPeer {
 pub(super) struct Roster {
     known: BTreeMap<Who, KnownPeer>,
     last: u32,
+    /// The memory for what is kept of all peers' data.
+    memory: Arc<KeptMemory>,
 }
 
 impl Roster {
+    /// Nobody yet; what is kept of peers' data takes this memory.
+    pub(super) fn new(memory: Arc<KeptMemory>) -> Roster {
+        Roster { memory, ..Roster::default() }
+    }
+
     /// The peer as the packet path wants it, with its number, a new one if it is new.
     pub(super) fn enter(&mut self, peer: &PeerSection) -> PeerSpec {
-        let last = &mut self.last;
+        let (last, memory) = (&mut self.last, &self.memory);
         let KnownPeer { id, counters, caches } = self.known.entry(Who::is(peer)).or_insert_with(|| {
             *last += 1;
-            KnownPeer { id: PeerId(*last), counters: Arc::default(), caches: Arc::default() }
+            let caches = PeerCaches::within(Arc::new(PeerMemory::of(Arc::clone(memory))));
+            KnownPeer { id: PeerId(*last), counters: Arc::default(), caches: Arc::new(caches) }
         });
         PeerSpec {
             id: *id,
@@ -85,6 +94,11 @@ impl Roster {
     /// The same, to be looked at from another thread.
     pub(super) fn shared_counters(&self, peer: &PeerSection) -> Option<Arc<PeerCounters>> {
         self.known.get(&Who::is(peer)).map(|known| Arc::clone(&known.counters))
+    }
+
+    /// Bytes of memory that are taken for a peer's history and byte caches.
+    pub(super) fn kept_bytes(&self, peer: &PeerSection) -> usize {
+        self.known.get(&Who::is(peer)).map_or(0, |known| known.caches.kept_bytes())
     }
 
     /// What was counted for a peer.

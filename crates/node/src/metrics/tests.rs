@@ -58,23 +58,28 @@ fn rule(ports: &[&str]) -> RuleReport {
     }
 }
 
+fn carrier() -> CarrierReport {
+    CarrierReport {
+        configured: "ip".to_owned(),
+        sending: "udp".to_owned(),
+        reason: Some("being tried".to_owned()),
+        sent_datagrams: 3,
+        received_datagrams: 4,
+    }
+}
+
 fn peer() -> PeerReport {
     PeerReport {
         name: "site \"b\"\\\n".to_owned(),
         keys: "session".to_owned(),
         public_key: Some("key".to_owned()),
-        carrier: Some(CarrierReport {
-            configured: "ip".to_owned(),
-            sending: "udp".to_owned(),
-            reason: Some("being tried".to_owned()),
-            sent_datagrams: 3,
-            received_datagrams: 4,
-        }),
+        carrier: Some(carrier()),
         manual: None,
         sessionless: None,
         endpoint: None,
         outer_interface: None,
         state: "up".to_owned(),
+        kept_bytes: 0,
         allowed_ips: vec!["10.2.0.0/16".to_owned()],
         association: Some(AssociationReport {
             suite: "aes-128-gcm".to_owned(),
@@ -156,6 +161,8 @@ fn node() -> NodeReport {
         version: "0.1.0".to_owned(),
         warnings: vec!["danger".to_owned()],
         unlisted_nodes: 3,
+        memory_limit_bytes: 256 << 20,
+        memory_kept_bytes: 9 << 20,
         lost_log_lines: 2,
         folders: vec![FolderReport {
             name: "inbox".to_owned(),

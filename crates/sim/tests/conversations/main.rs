@@ -20,6 +20,7 @@ mod hostile_peer;
 mod hostile_work;
 mod hub_of_forty;
 mod idle_is_silent;
+mod kept_memory;
 mod link_down_and_up;
 mod link_rate_estimate;
 mod lone_packets;

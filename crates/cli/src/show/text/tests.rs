@@ -41,6 +41,8 @@ pub(crate) fn report() -> DaemonReport {
             version: "0.1.0".to_owned(),
             warnings: Vec::new(),
             unlisted_nodes: 0,
+            memory_limit_bytes: 256 << 20,
+            memory_kept_bytes: 0,
             lost_log_lines: 0,
             folders: Vec::new(),
         },
@@ -77,6 +79,7 @@ fn peer() -> PeerReport {
         endpoint: Some("198.18.0.2:51820".to_owned()),
         outer_interface: Some("eth0".to_owned()),
         state: "up".to_owned(),
+        kept_bytes: 0,
         allowed_ips: vec!["10.77.0.2/32".to_owned()],
         association: Some(AssociationReport {
             suite: "aes-128-gcm".to_owned(),

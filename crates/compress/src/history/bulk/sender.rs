@@ -7,8 +7,8 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_wire::history::{BlockHistory, BlockNumber, Receipt};
 
-use super::super::{SentNumbers, UnitNumber};
-use super::{GUARD, PREFIX_MAX, SENDER_BLOCKS, SENDER_MAX, named};
+use super::super::{MemoryShare, SentNumbers, UnitNumber};
+use super::{GUARD, PREFIX_MAX, SENDER_BLOCKS, SENDER_MAX, fitting, named};
 
 /// Bytes of payloads of one stream that may wait for receipts.
 const PENDING_MAX: usize = 2 * PREFIX_MAX;
@@ -95,13 +95,21 @@ pub struct BulkSender {
     streams: Vec<SentStream>,
     most: usize,
     spare: Vec<u8>,
+    share: MemoryShare,
 }
 
 impl BulkSender {
     /// For a receiver that keeps so many streams. Memory is taken as blocks leave: 512 KiB for each stream at most.
     #[must_use]
     pub fn new(streams: u8) -> BulkSender {
-        BulkSender { streams: Vec::new(), most: streams.into(), spare: Vec::new() }
+        let share = MemoryShare::default();
+        BulkSender { streams: Vec::new(), most: streams.into(), spare: Vec::new(), share }
+    }
+
+    /// Takes its memory from this share.
+    #[must_use]
+    pub fn within(self, share: MemoryShare) -> BulkSender {
+        BulkSender { share, ..self }
     }
 
     /// Plans a block of this flow, and puts what it is to be compressed behind into `prefix`; `None` where the flow gets no stream.
@@ -142,7 +150,43 @@ impl BulkSender {
         }
         let fits = len > 0 && stream.pending() + len <= PENDING_MAX;
         let keep = if fits { Some(stream.next) } else { None };
+        let keep = keep.filter(|_| self.has_room(len, now));
         Some(BlockHistory { stream: plan.stream, keep, behind: plan.behind })
+    }
+
+    /// Whether there is memory for so many more bytes. Where there is none, the stream that was used least lately is forgotten if it is
+    /// idle, or if this peer has more than its share.
+    fn has_room(&mut self, len: usize, now: Time) -> bool {
+        let is_over = self.share.is_over();
+        if !is_over && self.share.resize(self.kept_bytes() + len) {
+            return true;
+        }
+        let full = self.streams.iter_mut().filter(|stream| stream.bytes > 0);
+        let oldest = full.min_by_key(|stream| stream.used);
+        if let Some(stream) = oldest.filter(|stream| is_over || now.since(stream.used) >= IDLE) {
+            stream.begin(stream.key);
+        }
+        self.share.resize(self.kept_bytes());
+        false
+    }
+
+    /// Bytes of payloads that are kept.
+    #[must_use]
+    pub fn kept_bytes(&self) -> usize {
+        self.streams.iter().map(|stream| stream.bytes).sum()
+    }
+
+    /// Forgets all blocks if none was planned for so long.
+    pub fn forget_unused(&mut self, idle: Duration, now: Time) {
+        if self.streams.iter().all(|stream| now.since(stream.used) >= idle) {
+            self.forget();
+        }
+    }
+
+    /// Forgets all blocks; plans of before mean nothing any more.
+    fn forget(&mut self) {
+        self.streams.iter_mut().for_each(|stream| stream.begin(stream.key));
+        self.share.resize(0);
     }
 
     /// The block with this history left in datagrams with these numbers. `kept` becomes a buffer that may be used again.
@@ -152,7 +196,7 @@ impl BulkSender {
             return;
         };
         let state = BlockState::Pending { numbers, at: now };
-        let payloads = core::mem::replace(kept, core::mem::take(&mut self.spare));
+        let payloads = fitting(core::mem::replace(kept, core::mem::take(&mut self.spare)));
         stream.bytes += payloads.len();
         stream.next = number.next();
         stream.blocks.push_back(SentBlock { number, len: payloads.len(), state, payloads });
@@ -180,9 +224,7 @@ impl BulkSender {
         // Plans of before mean nothing any more, although the streams get the same places.
         self.most = streams.into();
         self.streams.truncate(self.most);
-        for stream in &mut self.streams {
-            stream.begin(stream.key);
-        }
+        self.forget();
     }
 
     fn find(&mut self, key: StreamKey, now: Time) -> Option<usize> {

@@ -1,9 +1,11 @@
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use strait_clock::{Random, Time};
 use strait_wire::Spi;
 use strait_wire::history::{BlockHistory, Receipt};
 
-use super::super::{HistoryError, SentNumbers, UnitNumber};
+use super::super::{HistoryError, KeptMemory, MemoryShare, PeerMemory, SentNumbers, UnitNumber};
 use super::*;
 use crate::{Blocks, Coding, Method};
 
@@ -111,6 +113,61 @@ fn a_block_repeats_what_the_receiver_has_acknowledged() {
     pair.deliver(&second).unwrap();
     let other = pair.send(8, &long).unwrap();
     assert_eq!(other.history.behind, None, "another flow knows nothing of it");
+}
+
+/// A receiver that shares this memory with those of other peers.
+fn within(memory: &Arc<KeptMemory>) -> BulkReceiver {
+    BulkReceiver::new(STREAMS).within(MemoryShare::of(Arc::new(PeerMemory::of(Arc::clone(memory)))))
+}
+
+/// Sends so many blocks of a flow; how many of them were kept. None refers to what is not kept any more.
+fn kept_of(pair: &mut Pair, flow: u64, blocks: u64) -> usize {
+    let kept = (0..blocks).filter(|seed| {
+        // Receipts are given up in between.
+        pair.now += core::time::Duration::from_millis(500);
+        let sent = pair.send(flow, &text(*seed, 24_000)).unwrap();
+        let is_kept = pair.deliver(&sent).unwrap();
+        if is_kept {
+            pair.acknowledge(sent.receipt);
+        }
+        is_kept
+    });
+    kept.count()
+}
+
+#[test]
+fn without_memory_no_more_is_kept_and_what_was_acknowledged_stays_until_it_is_idle() {
+    let memory = Arc::new(KeptMemory::new(320_000));
+    let mut pair = Pair { receiver: within(&memory), ..Pair::new() };
+    assert_eq!(kept_of(&mut pair, 7, 30), 4, "half of what there is");
+    assert_eq!(memory.used(), pair.receiver.kept_bytes());
+    assert_eq!(kept_of(&mut pair, 8, 15), 0);
+    assert_eq!(kept_of(&mut pair, 8, 10), 4, "the other was idle for so long");
+    pair.receiver.forget_unused();
+    assert!(memory.used() > 0);
+    pair.receiver.forget_unused();
+    assert_eq!(memory.used(), 0);
+}
+
+#[test]
+fn a_receiver_gives_up_what_others_may_have_that_came_later() {
+    let memory = Arc::new(KeptMemory::new(1_600_000));
+    let mut pairs = [(); 3].map(|()| Pair { receiver: within(&memory), ..Pair::new() });
+    for turn in 0..40 {
+        for (place, pair) in pairs.iter_mut().enumerate().filter(|(place, _)| turn >= 10 * place) {
+            for flow in [7, 8] {
+                let sent = pair.send(flow, &text(turn as u64, 24_000)).unwrap();
+                match pair.deliver(&sent) {
+                    Ok(true) => pair.acknowledge(sent.receipt),
+                    Ok(false) => {}
+                    Err(error) => assert_eq!((error, place < 2), (HistoryError::Gone, true)),
+                }
+            }
+        }
+        assert!(memory.used() <= memory.most());
+    }
+    let kept = pairs.map(|pair| pair.receiver.kept_bytes());
+    assert!(kept.iter().all(|kept| (120_000..500_000).contains(kept)), "{kept:?}");
 }
 
 #[test]

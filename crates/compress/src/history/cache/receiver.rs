@@ -2,7 +2,7 @@
 
 use strait_wire::history::{CacheDigests, CacheQuestion, POSITION_END, SegmentDigest};
 
-use super::super::HistoryError;
+use super::super::{HistoryError, MemoryShare};
 use super::copies::Copies;
 use super::ranges::Added;
 use super::ring::Ring;
@@ -30,6 +30,9 @@ pub enum KeepError {
     /// A part of its place has another payload.
     #[error("a part of the payload's place has another")]
     Taken,
+    /// The node's memory for what it keeps of peers is used up.
+    #[error("there is no memory to keep the payload in")]
+    NoMemory,
     /// Too many payloads were lost: what is held would be in too many pieces.
     #[error("what is kept would be in more than {most} pieces")]
     TooManyPieces {
@@ -45,6 +48,12 @@ impl CacheReceiver {
         CacheReceiver { ring: Ring::new(capacity) }
     }
 
+    /// Takes its memory from this share.
+    #[must_use]
+    pub fn within(self, share: MemoryShare) -> CacheReceiver {
+        CacheReceiver { ring: self.ring.within(share) }
+    }
+
     /// Keeps a payload at the position that its sender gave it. The sender is to get a receipt, also if it was kept before.
     ///
     /// # Errors
@@ -58,6 +67,9 @@ impl CacheReceiver {
         }
         if start < self.ring.end().saturating_sub(self.ring.capacity().margin()) {
             return Err(KeepError::Old);
+        }
+        if !self.ring.make_room(start..end) {
+            return Err(KeepError::NoMemory);
         }
         self.ring.extend(end);
         match self.ring.hold(start..end) {
@@ -98,7 +110,7 @@ impl CacheReceiver {
 
     /// Forgets everything: the sender begins anew, or is another one.
     pub fn clear(&mut self) {
-        self.ring = Ring::new(self.ring.capacity());
+        self.ring.clear();
     }
 
     /// Writes a segment of which more is held than when it was written last to the end of `out`, at most

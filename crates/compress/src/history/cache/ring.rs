@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use strait_wire::history::HASH_LEN;
 
+use super::super::MemoryShare;
 use super::ranges::{Added, Ranges};
 use super::{CacheCapacity, SEGMENT};
 
@@ -14,6 +15,9 @@ pub(super) const SEGMENT_LEN: u64 = SEGMENT as u64;
 const HASH_CONTEXT: &str = "strait cache segment 1: compared";
 /// A held range for so many bytes of the capacity: more gaps than units of 16 KiB that are lost every other one.
 const BYTES_PER_RANGE: u64 = 1 << 14;
+
+/// Bytes of memory for a segment: it, and a sixteenth for what leads to it.
+const SEGMENT_BYTES: usize = SEGMENT + SEGMENT / 16;
 
 /// A ring of segments. Each takes its memory when it is first written.
 #[derive(Debug)]
@@ -25,11 +29,50 @@ pub(super) struct Ring {
     end: u64,
     /// Segments of which more is held than when they were stored.
     changed: BTreeSet<u64>,
+    share: MemoryShare,
+    /// Segments that take memory.
+    count: usize,
 }
 
 impl Ring {
     pub(super) fn new(capacity: CacheCapacity) -> Ring {
-        Ring { capacity, segments: Vec::new(), held: Ranges::default(), end: 0, changed: BTreeSet::new() }
+        let (held, changed) = (Ranges::default(), BTreeSet::new());
+        let share = MemoryShare::default();
+        Ring { capacity, segments: Vec::new(), held, end: 0, changed, share, count: 0 }
+    }
+
+    /// Takes its memory from this share; what it has already is charged if there is room for it.
+    pub(super) fn within(mut self, mut share: MemoryShare) -> Ring {
+        share.resize(self.count * SEGMENT_BYTES);
+        self.share = share;
+        self
+    }
+
+    /// Forgets everything, and where the log ends.
+    pub(super) fn clear(&mut self) {
+        let mut share = core::mem::take(&mut self.share);
+        share.resize(0);
+        *self = Ring::new(self.capacity).within(share);
+    }
+
+    /// Makes room for bytes at these positions; false where there is no memory for them.
+    pub(super) fn make_room(&mut self, range: Range<u64>) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            let (number, _) = self.place(at);
+            if self.segments.len() <= number {
+                self.segments.resize_with(number + 1, || None);
+            }
+            if let Some(segment) = self.segments.get_mut(number).filter(|segment| segment.is_none()) {
+                if !self.share.resize((self.count + 1) * SEGMENT_BYTES) {
+                    return false;
+                }
+                *segment = Some(vec![0; SEGMENT].into_boxed_slice());
+                self.count += 1;
+            }
+            at = (at - at % SEGMENT_LEN).saturating_add(SEGMENT_LEN);
+        }
+        true
     }
 
     pub(super) const fn capacity(&self) -> CacheCapacity {
@@ -50,8 +93,8 @@ impl Ring {
     }
 
     /// Bytes of memory that segments take.
-    pub(super) fn allocated(&self) -> usize {
-        self.segments.iter().flatten().map(|segment| segment.len()).sum()
+    pub(super) const fn allocated(&self) -> usize {
+        self.count * SEGMENT
     }
 
     /// The log ends here now, if it ended before: what this overwrites is held no more.
@@ -101,19 +144,14 @@ impl Ring {
         hash
     }
 
-    /// Writes bytes at a position of the log, which must reach there.
+    /// Writes bytes at a position of the log, which must reach there, with [room](Ring::make_room) for them.
     pub(super) fn write(&mut self, mut position: u64, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let (number, offset) = self.place(position);
             let (now, later) = bytes.split_at(bytes.len().min(SEGMENT - offset));
-            if self.segments.len() <= number {
-                self.segments.resize_with(number + 1, || None);
-            }
-            if let Some(segment) = self.segments.get_mut(number) {
-                let segment = segment.get_or_insert_with(|| vec![0; SEGMENT].into_boxed_slice());
-                if let Some(room) = segment.get_mut(offset..offset + now.len()) {
-                    room.copy_from_slice(now);
-                }
+            let segment = self.segments.get_mut(number).and_then(Option::as_mut);
+            if let Some(room) = segment.and_then(|segment| segment.get_mut(offset..offset + now.len())) {
+                room.copy_from_slice(now);
             }
             position += now.len() as u64;
             bytes = later;
@@ -214,6 +252,7 @@ mod tests {
         let mut ring = Ring::new(CacheCapacity::new(CacheCapacity::MAX).unwrap());
         assert_eq!(ring.allocated(), 0);
         ring.extend(100);
+        assert!(ring.make_room(0..100));
         ring.write(0, &[7; 100]);
         assert_eq!(ring.allocated(), SEGMENT);
     }
@@ -224,6 +263,7 @@ mod tests {
         let bytes: Vec<u8> = (0..250).collect();
         for at in [SEGMENT_LEN - 100, CacheCapacity::MIN - 100, 5 * CacheCapacity::MIN - 1] {
             ring.extend(at + 250);
+            assert!(ring.make_room(at..at + 250));
             ring.write(at, &bytes);
             let mut out = [0; 250];
             assert!(!ring.read(at, &mut out));

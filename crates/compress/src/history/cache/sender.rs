@@ -7,6 +7,7 @@ use std::time::Duration;
 use strait_clock::Time;
 use strait_wire::history::{POSITION_END, SegmentDigest};
 
+use super::super::MemoryShare;
 use super::anchors::anchors;
 use super::copies;
 use super::finder::Finder;
@@ -71,6 +72,12 @@ impl CacheSender {
         }
     }
 
+    /// Takes its memory from this share.
+    #[must_use]
+    pub fn within(self, share: MemoryShare) -> CacheSender {
+        CacheSender { ring: self.ring.within(share), ..self }
+    }
+
     /// Says `payload` by what the receiver holds, in the front of `out`; `None` where that is no shorter, or does not fit.
     pub fn encode(&mut self, payload: &[u8], out: &mut [u8]) -> Option<CacheCoded> {
         let copies = self.finder.find(&self.ring, &self.index, payload);
@@ -105,7 +112,7 @@ impl CacheSender {
 
     /// Gives `payload` a position and remembers it until its receipt comes. The unit that has it must say the position.
     ///
-    /// `None` where it is too short or too long, or as much waits for receipts already as may: it is not kept then. Where others
+    /// `None` where it is too short or too long, or as much waits for receipts already as may, or there is no memory: it is not kept then. Where others
     /// want its room, what has waited for two seconds is given up, and so is what was overtaken by many receipts.
     pub fn keep(&mut self, payload: &[u8], now: Time) -> Option<CachePosition> {
         let position = self.ring.end();
@@ -117,6 +124,9 @@ impl CacheSender {
         while self.is_full(end) {
             let overtaken = self.is_overtaken(end);
             self.pending.pop_front_if(|first| overtaken || stale.is_some_and(|stale| first.at <= stale))?;
+        }
+        if !self.ring.make_room(position..end) {
+            return None;
         }
         self.ring.extend(end);
         self.ring.write(position, payload);

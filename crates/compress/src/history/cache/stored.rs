@@ -36,6 +36,12 @@ pub enum RestoreError {
         /// The segment's number.
         number: u64,
     },
+    /// The node's memory for what it keeps of peers is used up.
+    #[error("there is no memory to keep segment {number} in")]
+    NoMemory {
+        /// The segment's number.
+        number: u64,
+    },
 }
 
 /// A stored segment that was parsed.
@@ -143,6 +149,9 @@ impl Ring {
         let start = positions(number).start;
         if start < self.end() {
             return Err(RestoreError::Order { number });
+        }
+        if !self.make_room(start..start + bytes.len() as u64) {
+            return Err(RestoreError::NoMemory { number });
         }
         self.extend(start + bytes.len() as u64);
         self.write(start, bytes);

@@ -6,9 +6,6 @@ use crate::block::BLOCK_MAX;
 pub(super) const FLOOR: usize = 2 * BLOCK_MAX + 4096;
 /// What an association may hold at most: at 1 Gbit/s what comes in 64 ms, at 100 Mbit/s in more than half a second.
 pub(super) const CEILING: usize = 8 << 20;
-/// What all associations together may hold beyond their floors. With the four inbound associations that a peer has at most, the
-/// blocks of 40 peers take 53 MiB at most, those of 250 peers 161 MiB.
-pub(super) const SHARED: usize = 32 << 20;
 /// Most bytes of buffers that no block uses.
 const SPARE: usize = 4 << 20;
 /// The smallest buffer; each class has twice as much as the one before, up to [`BLOCK_MAX`].
@@ -16,10 +13,12 @@ const SMALLEST: usize = 256;
 const CLASSES: usize = (BLOCK_MAX / SMALLEST).ilog2() as usize + 1;
 
 /// Buffers for blocks in the making, and who may have how much.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(in crate::inbound) struct BlockMemory {
-    /// Bytes that associations hold beyond their floors.
+    /// Bytes that associations hold beyond their floors, and that they may hold. With 32 MiB and the four inbound associations that a peer
+    /// has at most, the blocks of 40 peers take 53 MiB at most, those of 250 peers 161 MiB.
     shared: usize,
+    most: usize,
     /// Buffers that no block uses, by size, and their bytes.
     spare: [Vec<Vec<u8>>; CLASSES],
     spare_bytes: usize,
@@ -30,11 +29,17 @@ pub(in crate::inbound) struct BlockMemory {
 }
 
 impl BlockMemory {
+    /// Nothing of so many bytes yet.
+    pub(in crate::inbound) fn new(most: usize) -> BlockMemory {
+        let spare = Default::default();
+        BlockMemory { shared: 0, most, spare, spare_bytes: 0, whole: Vec::new(), ordered: Vec::new() }
+    }
+
     /// Lets an association that has `held` bytes hold `more`; false when that is too much.
     pub(super) fn grant(&mut self, held: &mut usize, more: usize) -> bool {
         let after = *held + more;
         let shared = self.shared + beyond(after) - beyond(*held);
-        let grants = after <= FLOOR || after <= CEILING && shared <= SHARED;
+        let grants = after <= FLOOR || after <= CEILING && shared <= self.most;
         if grants {
             (self.shared, *held) = (shared, after);
         }
@@ -50,7 +55,7 @@ impl BlockMemory {
 
     /// Whether associations should give up now what is of no use any more.
     pub(in crate::inbound) const fn is_short(&self) -> bool {
-        self.shared > SHARED / 2
+        self.shared > self.most / 2
     }
 
     /// An empty buffer with [`room_for`] so many bytes.
@@ -88,6 +93,13 @@ impl BlockMemory {
     /// The block that was completed last.
     pub(super) fn whole(&self) -> &[u8] {
         &self.whole
+    }
+}
+
+#[cfg(test)]
+impl Default for BlockMemory {
+    fn default() -> BlockMemory {
+        BlockMemory::new(32 << 20)
     }
 }
 

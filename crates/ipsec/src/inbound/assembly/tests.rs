@@ -1,4 +1,4 @@
-use super::memory::{CEILING, FLOOR, SHARED};
+use super::memory::{CEILING, FLOOR};
 use super::*;
 
 fn header(id: u16, part: u8, parts: u8) -> block::Header {
@@ -99,7 +99,8 @@ fn first_parts_without_end_take_no_more_than_the_ceiling_and_never_come_back() {
 
 #[test]
 fn associations_that_take_all_shared_memory_leave_each_other_its_floor() {
-    let (mut memory, mut lost) = (BlockMemory::default(), 0);
+    const SHARED: usize = 32 << 20;
+    let (mut memory, mut lost) = (BlockMemory::new(SHARED), 0);
     let mut greedy: Vec<_> = (0..20).map(|_| Assembly::default()).collect();
     for id in 0..1_000 {
         for assembly in &mut greedy {

@@ -8,8 +8,6 @@ use super::super::Origin;
 
 /// Bytes that the payloads of one peer may take: what 200 Mbit/s bring in 150 ms.
 const PEER_MAX: usize = 4 * 1024 * 1024;
-/// Bytes that the payloads of all peers may take together.
-const NODE_MAX: usize = 32 * 1024 * 1024;
 /// Bytes that each association has however much others hold: what 3.5 Mbit/s bring in 150 ms.
 const LEAST: usize = 64 * 1024;
 /// What an entry takes beside its bytes.
@@ -20,16 +18,23 @@ const SPARE: usize = 512;
 const SPARE_MAX: usize = 2048;
 
 /// Memory of all held payloads of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct HeldMemory {
     used: usize,
+    /// Bytes that the payloads of all peers may take together.
+    most: usize,
     spare: Vec<Vec<u8>>,
 }
 
 impl HeldMemory {
+    /// Nothing of so many bytes yet.
+    pub(in crate::inbound) const fn new(most: usize) -> HeldMemory {
+        HeldMemory { used: 0, most, spare: Vec::new() }
+    }
+
     /// Takes `bytes` for something else that a peer's losses are repaired with; false where there are none left.
     pub(super) const fn take(&mut self, bytes: usize) -> bool {
-        let fits = self.used + bytes <= NODE_MAX;
+        let fits = self.used + bytes <= self.most;
         self.used += if fits { bytes } else { 0 };
         fits
     }
@@ -74,7 +79,7 @@ impl HeldPayloads {
     /// Whether `len` more bytes are within the bounds.
     pub(super) const fn has_room(&self, len: usize, memory: &HeldMemory) -> bool {
         let more = len + ENTRY;
-        let all = memory.used + more <= NODE_MAX || self.used + more <= LEAST;
+        let all = memory.used + more <= memory.most || self.used + more <= LEAST;
         self.used + more <= PEER_MAX && all
     }
 
@@ -133,7 +138,7 @@ mod tests {
 
     #[test]
     fn payloads_leave_in_the_order_of_their_numbers_as_far_as_nothing_is_missing() {
-        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::new(32 << 20));
         for number in [4, 9, 5, 7, 6] {
             hold(&mut held, number, 10, &mut memory);
         }
@@ -152,7 +157,7 @@ mod tests {
 
     #[test]
     fn buffers_that_are_kept_are_few_and_small() {
-        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::new(32 << 20));
         for turn in 0..3 {
             for number in 0..2 * SPARE as u64 {
                 hold(&mut held, number, if number % 2 == 0 { 60_000 } else { 40 << turn }, &mut memory);
@@ -167,7 +172,7 @@ mod tests {
 
     #[test]
     fn both_bounds_hold() {
-        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::default());
+        let (mut held, mut memory) = (HeldPayloads::default(), HeldMemory::new(32 << 20));
         let len = 2 * LEAST - ENTRY;
         let mut count = 0;
         while held.has_room(len, &memory) {

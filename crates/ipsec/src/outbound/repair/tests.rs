@@ -25,7 +25,7 @@ impl Kept {
     fn new(count: u64) -> Kept {
         let sa = OutboundSa::new(&sample::sa_spec(Payloads::STANDARD)).repaired(RepairTerms::Kept);
         let repair = OutboundRepair::new(&sa, rate(), 1);
-        let mut kept = Kept { sa, repair, memory: StoreMemory::default() };
+        let mut kept = Kept { sa, repair, memory: StoreMemory::new(32 << 20) };
         for _ in 0..count {
             kept.seal(1_200, 0);
         }
@@ -200,7 +200,8 @@ fn a_peer_that_does_not_know_that_payloads_are_kept_is_told_once_there_are_many(
 
 #[test]
 fn stores_grow_with_the_path_within_the_bounds() {
-    let mut memory = StoreMemory::default();
+    const NODE_MAX: usize = 32 << 20;
+    let mut memory = StoreMemory::new(NODE_MAX);
     assert_eq!(capacity(None, Duration::ZERO), STORE_MIN);
     assert_eq!(capacity(Some(rate()), Duration::from_millis(300)), 512 * 1024);
     assert_eq!(capacity(Some(Rate::MAX), Duration::from_secs(1)), STORE_MAX);

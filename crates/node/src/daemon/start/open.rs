@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
+use strait_ipsec::Counters;
 use strait_keying::sessionless::KemKey;
 use strait_keying::{PresharedToken, PrivateKey};
 use tokio::sync::watch;
@@ -22,6 +23,7 @@ use crate::config::Config;
 use crate::direct::{Direct, DirectError, Watched};
 use crate::generation::GenerationWatch;
 use crate::local::LocalSocket;
+use crate::memory::share_of_this_machine;
 use crate::metrics::Metrics;
 use crate::network::Plan;
 use crate::privileges;
@@ -73,7 +75,9 @@ impl Opened {
         let metrics = config.node.metrics.map(Metrics::bind).transpose()?;
         let (web, shown) = open_web(config)?.unzip();
         let key_log = config.node.danger_export_keys.as_deref().map(KeyLog::open).transpose()?;
-        let mut roster = Roster::default();
+        let memory = config.node.memory.unwrap_or_else(share_of_this_machine);
+        let counters = Arc::new(Counters::within(usize::try_from(memory).unwrap_or(usize::MAX)));
+        let mut roster = Roster::new(Arc::clone(&counters.memory));
         let caches = CacheFiles::open(config, &mut roster, &secrets.0);
         let entries = entries(config, &mut roster)?;
         let plan = Plan::of(config);
@@ -104,7 +108,7 @@ impl Opened {
             direct,
             no_direct,
             tun,
-            copies: Arc::new(GenerationWatch::open(Arc::default())),
+            copies: Arc::new(GenerationWatch::open(counters)),
         })
     }
 
