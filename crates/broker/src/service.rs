@@ -8,7 +8,7 @@ use std::time::Duration;
 use strait_node::config::{BrokerSection, BrokerStore, Config, ConfigError};
 use strait_node::daemon::ServiceMain;
 use strait_node::folders::state_folder;
-use strait_node::privileges::{self, ServiceUser};
+use strait_node::privileges::{self, PrivilegeError, ServiceUser};
 use strait_node::services::{ServiceChannel, ServiceEvent};
 use strait_transfer::broker::BROKER;
 use tokio::sync::mpsc;
@@ -24,6 +24,8 @@ use crate::store::{self, OpenError, Patience, Store};
 const BLOCKING: usize = 96;
 /// How long what is on its way to the store has when the broker ends: its supervisor kills it later (systemd: 90 s).
 const ENDING: Duration = Duration::from_secs(20);
+/// What names of users and groups are read from.
+const ACCOUNTS: [&str; 3] = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf"];
 /// Streams that wait to be served.
 const STREAMS: usize = 64;
 
@@ -59,6 +61,9 @@ pub enum BrokerError {
         /// What the system said.
         source: io::Error,
     },
+    /// Privileges.
+    #[error(transparent)]
+    Privileges(#[from] PrivilegeError),
     /// The system.
     #[error("{0}")]
     System(#[from] io::Error),
@@ -117,6 +122,18 @@ fn owner(folder: &Path) -> io::Result<ServiceUser> {
     Ok(ServiceUser::Other { user: of.uid(), group: of.gid() })
 }
 
+/// Leaves this process the folders that it writes and the configuration, which it reads again. Where objects are in a bucket, it needs
+/// sockets and what the system's resolver reads, and is not confined.
+fn confine(path: &Path, config: &Config, broker: &BrokerSection) -> Result<(), BrokerError> {
+    let BrokerStore::Folder(store) = &broker.store else { return Ok(()) };
+    let spool = spool_folder(broker, &config.node.interface)?;
+    let audit = broker.audit.as_ref().and_then(|audit| audit.parent());
+    let work: Vec<&Path> = [&**store, &*spool].into_iter().chain(audit).collect();
+    let read = path.parent().into_iter().chain(ACCOUNTS.map(Path::new)).filter(|path| path.exists());
+    privileges::confine_to(&work, &Vec::from_iter(read))?;
+    Ok(())
+}
+
 fn run(
     path: &Path,
     config: &Config,
@@ -124,6 +141,7 @@ fn run(
     store: Store,
     channel: ServiceChannel,
 ) -> Result<(), BrokerError> {
+    confine(path, config, broker)?;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(BLOCKING).build()?;
     runtime.block_on(async {

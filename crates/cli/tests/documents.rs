@@ -219,3 +219,29 @@ fn the_unit_and_its_drop_ins_are_as_closed_as_their_page_says() {
         }
     }
 }
+
+/// The names of all processes that the programs start, as the sources have them.
+fn processes(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = entries.flat_map(|path| {
+        if path.is_dir() {
+            return processes(&path);
+        }
+        let text = fs::read_to_string(&path).unwrap_or_default();
+        let parts = text.split("c\"strait-").skip(1);
+        parts.filter_map(|part| Some(format!("strait-{}", part.split_once('"')?.0))).collect()
+    });
+    names.collect()
+}
+
+#[test]
+fn every_process_is_in_the_table_of_processes() {
+    let table = section("docs/guide/service.md", "## Processes");
+    let crates =
+        ["node", "cli", "broker", "directory"].map(|name| root().join("crates").join(name).join("src"));
+    let started: Vec<String> = crates.iter().flat_map(|folder| processes(folder)).collect();
+    assert!(started.len() > 10, "{started:?}");
+    for name in started {
+        assert!(table.contains(&format!("\n| `{name}` |")), "{name} is not in docs/guide/service.md");
+    }
+}

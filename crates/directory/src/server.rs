@@ -36,9 +36,14 @@ const HEADERS: usize = 40 + 20 + 12;
 /// Things that are put in one transaction.
 const PUTS: usize = 64;
 
-/// Serves nodes until the process ends.
-pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>, up: Option<Rate>) -> io::Result<()> {
-    let places = files().saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS);
+/// Serves nodes until the process ends, which may have so many files open.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    keeper: Arc<Keeper>,
+    up: Option<Rate>,
+    files: usize,
+) -> io::Result<()> {
+    let places = files.saturating_sub(OTHER_FILES).clamp(1, CONNECTIONS);
     let budgets = Arc::new(Mutex::new(Budgets::new(places, up, Instant::now())));
     loop {
         while lock(&budgets).is_crowded() {
@@ -83,7 +88,7 @@ pub(crate) async fn serve(listener: TcpListener, keeper: Arc<Keeper>, up: Option
 }
 
 /// Files that this process may have open, as many as it may allow itself.
-fn files() -> usize {
+pub(crate) fn files() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
     let raised = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });

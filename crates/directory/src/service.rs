@@ -75,6 +75,11 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
     privileges::drop_all(owner(&settings.store)?)?;
     let store = Arc::new(Store::open(&settings.store, settings.authority)?);
     log_state(&settings, &store)?;
+    let files = server::files();
+    if etcd.is_none() {
+        // The store and the sockets are open, and nothing else is needed.
+        privileges::confine_to(&[], &[])?;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         let keeper = Arc::new(Keeper::new(store, etcd.clone()));
@@ -89,7 +94,7 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
         let listener = TcpListener::from_std(listener)?;
         let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {
-            served = server::serve(listener, keeper, settings.up) => served.map_err(DirectoryError::System),
+            served = server::serve(listener, keeper, settings.up, files) => served.map_err(DirectoryError::System),
             _ = end.recv() => Ok(()),
             _ = interrupt.recv() => Ok(()),
         }

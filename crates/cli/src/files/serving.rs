@@ -293,8 +293,8 @@ impl Serving<'_> {
         }
     }
 
-    /// Has the kernel refuse this process all files but those of the folder and the copies of what is sent from it, where it can and the
-    /// folder has no command, which may need others. Whether it may go on.
+    /// Has the kernel refuse this process all files but those of the folder and the copies of what is sent from it, and all calls but those
+    /// for files, where it can and the folder has no command, which may need others. Whether it may go on.
     fn stay_in_folder(&self) -> bool {
         // What is not there is refused by the session, in words.
         let alone = |folder: &&FolderSection| folder.on_receive.is_empty() && folder.path.is_dir();
@@ -304,7 +304,7 @@ impl Serving<'_> {
             self.shared.iter().filter_map(|folder| folder.copies.as_ref()).map(|copies| &*copies.folder);
         let copies = copies.filter(|folder| runtime::make(folder).is_ok());
         let folders: Vec<&Path> = copies.chain([&*folder.path]).collect();
-        let confined = privileges::confine_to(&folders);
+        let confined = privileges::confine_to(&folders, &[]);
         if let Err(error) = &confined {
             tracing::error!("files of {}: {error}", folder.name);
         }

@@ -248,3 +248,18 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     found.sort();
     found
 }
+
+#[test]
+fn what_peers_put_is_read_without_rights() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let scene = Scene::new();
+    let pid = crate::confined::child(scene.broker.as_ref().unwrap().pid(), "strait-broker");
+    let mut said = String::new();
+    crate::pair::eventually("its calls are filtered", || {
+        said = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        said.contains("Seccomp:\t2")
+    });
+    assert!(said.contains("CapEff:\t0000000000000000") && said.contains("NoNewPrivs:\t1"), "{said}");
+}

@@ -420,9 +420,9 @@ fn what_serves_a_peer_has_no_privilege_and_acts_as_the_folders_owner() {
     });
     let status = format!("/proc/{}/status", worker.unwrap());
     let mut said = String::new();
-    crate::pair::eventually("it acts as another user", || {
+    crate::pair::eventually("it acts as another user, and its calls are filtered", || {
         said = fs::read_to_string(&status).unwrap_or_default();
-        said.contains("Uid:\t65534\t65534\t65534\t65534")
+        said.contains("Uid:\t65534\t65534\t65534\t65534") && said.contains("Seccomp:\t2")
     });
     assert!(said.contains("CapEff:\t0000000000000000") && said.contains("NoNewPrivs:\t1"), "{said}");
     assert!(sending.wait().unwrap().success(), "{}", offices.pair.logs());

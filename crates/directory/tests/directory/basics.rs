@@ -33,6 +33,17 @@ fn a_certificate_is_found_by_key_name_and_address_also_after_a_kill() {
 }
 
 #[test]
+fn what_strangers_ask_is_read_without_rights() {
+    let dir = folder();
+    let directory = Directory::start(dir.path(), "d", "");
+    assert_eq!(directory.put(&certificate(1, 1)), Ok(Answer::Stored));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", directory.pid())).unwrap();
+    for line in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+        assert!(status.contains(line), "{line}: {status}");
+    }
+}
+
+#[test]
 fn a_newer_certificate_takes_the_place_of_an_older_one_and_never_the_other_way() {
     let dir = folder();
     let directory = Directory::start(dir.path(), "d", "");

@@ -118,6 +118,7 @@ const ALSO: &[c_long] = &[];
 /// Files are opened and looked at by name, which a running tunnel does not.
 #[cfg(target_arch = "x86_64")]
 pub(super) const FILES: &[c_long] = &[
+    libc::SYS_open,
     libc::SYS_openat,
     libc::SYS_stat,
     libc::SYS_lstat,
@@ -129,6 +130,52 @@ pub(super) const FILES: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 pub(super) const FILES: &[c_long] =
     &[libc::SYS_openat, libc::SYS_faccessat, libc::SYS_faccessat2, libc::SYS_getdents64];
+
+/// Files are written, renamed and removed, and what is kept beside them: times, permissions, attributes. A time limit ends.
+pub(super) const FOLDERS: &[c_long] = &[
+    libc::SYS_openat2,
+    libc::SYS_readlinkat,
+    libc::SYS_renameat2,
+    libc::SYS_linkat,
+    libc::SYS_symlinkat,
+    libc::SYS_unlinkat,
+    libc::SYS_mkdirat,
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    libc::SYS_utimensat,
+    libc::SYS_fallocate,
+    libc::SYS_copy_file_range,
+    libc::SYS_fadvise64,
+    libc::SYS_syncfs,
+    libc::SYS_statfs,
+    libc::SYS_fstatfs,
+    libc::SYS_fgetxattr,
+    libc::SYS_fsetxattr,
+    libc::SYS_fremovexattr,
+    libc::SYS_flistxattr,
+    libc::SYS_getcwd,
+    libc::SYS_getuid,
+    libc::SYS_getgid,
+    libc::SYS_getegid,
+    libc::SYS_setsockopt,
+    libc::SYS_timer_settime,
+    libc::SYS_timer_delete,
+];
+/// The same by calls of earlier kinds.
+#[cfg(target_arch = "x86_64")]
+pub(super) const FOLDERS_ALSO: &[c_long] = &[
+    libc::SYS_readlink,
+    libc::SYS_rename,
+    libc::SYS_renameat,
+    libc::SYS_link,
+    libc::SYS_symlink,
+    libc::SYS_unlink,
+    libc::SYS_mkdir,
+    libc::SYS_rmdir,
+    libc::SYS_chmod,
+];
+#[cfg(not(target_arch = "x86_64"))]
+pub(super) const FOLDERS_ALSO: &[c_long] = &[libc::SYS_renameat];
 
 /// The call that maps memory.
 #[cfg(not(target_arch = "arm"))]
@@ -151,6 +198,8 @@ fn conditional() -> Vec<Conditional> {
         only(libc::SYS_prctl, 0, ALL, flag(libc::PR_SET_TIMERSLACK)),
         // A descriptor that does not block.
         only(libc::SYS_ioctl, 1, ALL, FIONBIO),
+        // Two files share what is in them (FICLONE, `linux/fs.h`).
+        only(libc::SYS_ioctl, 1, ALL, 0x4004_9409),
         // The filter of packets directly behind IP.
         only(libc::SYS_setsockopt, 2, ALL, flag(libc::SO_ATTACH_FILTER)),
         // A limit is looked at.

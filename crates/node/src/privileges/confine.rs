@@ -45,16 +45,21 @@ fn restrict(paths: &[(&Path, u64)], more: &[libc::c_long]) -> Result<Confinement
     Ok(Confinement { calls: filter_calls(more).map_err(PrivilegeError::Confine)?, landlock })
 }
 
-/// Leaves the calling thread and all that it starts files and folders in these folders, for ever; no device, no program, and no TCP port.
-/// What is open stays so. The answer says whether the kernel can.
+/// Leaves the calling thread and all that it starts the files and folders in the folders `work`, and those to read in `read`, for ever; no
+/// device, no program, no new socket or process. What is open stays so. What the kernel does not know is left out; the answer says
+/// whether it knows how to close files.
 ///
 /// To be called after privileges were dropped, which sets what the kernel asks for, and before any thread is started.
 ///
 /// # Errors
-/// If the folder cannot be opened; what the kernel said, when it knows this way and refuses.
-pub fn confine_to(folders: &[&Path]) -> Result<bool, PrivilegeError> {
-    let folders: Vec<_> = folders.iter().map(|folder| (*folder, IN_FOLDER)).collect();
-    close_files(&folders, RENAMES).map(|version| version > 0).map_err(PrivilegeError::Confine)
+/// If one of them cannot be opened; what the kernel said, when it knows these ways and refuses.
+pub fn confine_to(work: &[&Path], read: &[&Path]) -> Result<bool, PrivilegeError> {
+    let read = read.iter().map(|path| (*path, READ));
+    let paths: Vec<_> = work.iter().map(|folder| (*folder, IN_FOLDER)).chain(read).collect();
+    let version = close_files(&paths, RENAMES).map_err(PrivilegeError::Confine)?;
+    filter_calls(&[calls::FILES, calls::FOLDERS, calls::FOLDERS_ALSO].concat())
+        .map_err(PrivilegeError::Confine)?;
+    Ok(version > 0)
 }
 
 /// Rights on files by the version of Landlock that knows them first (`linux/landlock.h`): 13 of the first version, REFER,

@@ -94,7 +94,7 @@ fn a_process_that_is_left_a_folder_works_in_it_and_opens_nothing_else() {
     std::fs::write(other.join("f"), "secret").unwrap();
     let knows = Cell::new(true);
     let ready = || {
-        let confined = confine_to(&[&inside]);
+        let confined = confine_to(&[&inside], &[]);
         knows.set(matches!(confined, Ok(true)));
         confined.is_ok()
     };
