@@ -24,7 +24,7 @@ use crate::store::{self, OpenError, Patience, Store};
 const BLOCKING: usize = 96;
 /// How long what is on its way to the store has when the broker ends: its supervisor kills it later (systemd: 90 s).
 const ENDING: Duration = Duration::from_secs(20);
-/// What names of users and groups are read from.
+/// Files from which names of users and groups are read.
 const ACCOUNTS: [&str; 3] = ["/etc/passwd", "/etc/group", "/etc/nsswitch.conf"];
 /// Streams that wait to be served.
 const STREAMS: usize = 64;

@@ -68,9 +68,9 @@ impl CacheList {
     }
 }
 
-/// The byte caches that a node has with one peer, in both directions, and the memory for all that is kept of its data. They outlive associations and sessions; the packet path fills them,
-/// and another thread may store what changed. Each side of the packet path takes its own lock, two or three times a block, and only waits
-/// for that thread, for as long as 1 MiB is copied.
+/// The byte caches that a node has with one peer, in both directions, and the memory for all that is kept of its data. They outlive
+/// associations and sessions; the packet path fills them, and another thread may store what changed. Each side of the packet path takes its
+/// own lock, two or three times a block, and only waits for that thread, for as long as 1 MiB is copied.
 #[derive(Debug, Default)]
 pub struct PeerCaches {
     senders: Mutex<CacheSet<CacheSender>>,

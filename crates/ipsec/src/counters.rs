@@ -192,7 +192,7 @@ pub struct Counters {
     pub control_wire: Counter,
     /// How many they were.
     pub control_datagrams: Counter,
-    /// How often this machine was found to be another copy than before: an earlier one may go on with the same keys and numbers.
+    /// Times that this machine was found to be another copy than before: an earlier one may go on with the same keys and numbers.
     pub generations: Counter,
 }
 

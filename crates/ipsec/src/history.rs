@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use crate::CacheList;
 
-/// How often blocks of peers that sent none since are forgotten where memory is short. A flow that goes on after such a pause has sent what it
-/// is compressed behind long ago.
+/// The time after which blocks of peers that sent none since are forgotten where memory is short. A flow that goes on after such a pause
+/// sent what it is compressed behind long ago.
 pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(60);
 
 /// What the receiver of an association keeps of earlier packets, and of whom.

@@ -62,7 +62,7 @@ pub enum SenderOrder {
     /// Send with this association from now on; the one before is forgotten and its key wiped. One that was made for an earlier copy of
     /// this machine is not taken.
     Install(Box<OutboundSa>),
-    /// What is ordered from now on is made for the copy of this machine with this number ([`Counters::generations`](crate::Counters)).
+    /// Orders from now on are made for the copy of this machine with this number ([`Counters::generations`](crate::Counters)).
     Renewed(u64),
     /// Stop sending with this association, if it is still the peer's.
     Withdraw(PeerId, Spi),

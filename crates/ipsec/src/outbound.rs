@@ -109,7 +109,7 @@ pub struct Outbound {
     /// The copy of this machine that associations are for, and the one that new ones are ordered for.
     generation: u64,
     renewed: u64,
-    /// When history that was not used was last forgotten.
+    /// The time when unused history was last forgotten.
     forgot_at: Time,
 }
 
@@ -297,7 +297,7 @@ impl Outbound {
         }
     }
 
-    /// Where memory for history is short, what was not used for long is forgotten.
+    /// Forgets history that was not used for long, where memory is short.
     fn forget_unused(&mut self, now: Time) {
         if now.since(self.forgot_at) >= FORGET_EVERY && self.counters.memory.is_short() {
             self.forgot_at = now;

@@ -53,7 +53,7 @@ impl Clock {
     }
 }
 
-/// When the system was booted, by the time of day; it changes when that is set, and not when it is slewed or the system suspended.
+/// Returns the time of day when the system was booted; it changes when that is set, and not when it is slewed or the system suspended.
 #[must_use]
 #[expect(clippy::disallowed_methods, reason = "how far it is from the other clock is asked for")]
 pub fn booted_at() -> Duration {

@@ -46,12 +46,12 @@ impl GenerationWatch {
         GenerationWatch { events, socket: Mutex::new(socket), counters }
     }
 
-    /// Where it counts.
+    /// Returns the counters in which it counts.
     pub(crate) const fn counters(&self) -> &Arc<Counters> {
         &self.counters
     }
 
-    /// What is readable when there is something to look at.
+    /// Returns a descriptor that is readable when there is something to look at.
     #[must_use]
     pub fn events(&self) -> Option<BorrowedFd<'_>> {
         self.events.as_ref().map(AsFd::as_fd)
@@ -106,7 +106,7 @@ fn changes() -> Option<Vec<libc::sock_filter>> {
     program.finish()
 }
 
-/// Whether a uevent, which is text between zero bytes, says that this machine is another copy.
+/// Says whether a uevent, which is text between zero bytes, says that this machine is another copy.
 fn is_new_generation(event: &[u8]) -> bool {
     event.starts_with(&CHANGE) && event.split(|byte| *byte == 0).skip(1).any(|variable| variable == NEW)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// A part of the machine's memory that what is kept of peers' data may take: a gateway has other work.
 const PART: u64 = 4;
-/// What it may take on the smallest machine.
+/// The bytes that it may take on the smallest machine.
 pub(crate) const LEAST: u64 = 16 << 20;
 
 /// Bytes for what is kept of peers' data where the file does not say: a fourth of the machine's memory, or of what the control group

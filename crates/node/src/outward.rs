@@ -53,7 +53,7 @@ pub struct Outward {
     pub control: ControlSender,
     /// Where it counts what it drops.
     pub counters: Arc<Counters>,
-    /// What says that this machine is another copy.
+    /// The watch that says that this machine is another copy.
     pub generations: Arc<GenerationWatch>,
     /// The node's clock.
     pub clock: Clock,

@@ -431,7 +431,7 @@ pub struct ControlReport {
     pub dropped_messages: u64,
     /// Connections for metrics that were closed unanswered because too many were open.
     pub refused_connections: u64,
-    /// How often this machine was restored from a snapshot or cloned, so that all keys were made anew.
+    /// Times that this machine was restored from a snapshot or cloned, so that all keys were made anew.
     #[serde(default)]
     pub machine_copies: u64,
 }

@@ -30,14 +30,14 @@ const LINK: f64 = 10.0;
 const FILE: usize = 100_000;
 /// Streams that a hostile peer keeps open: as many as it may have.
 const STREAMS: usize = 64;
-/// What it says on each: the head of a request for files in `inbox`, and a byte of the request.
+/// The words that it says on each: the head of a request for files in `inbox`, and a byte of the request.
 const HALF: &[u8] = b"\x01\x01\x05inbox\x00";
 /// Until it has opened as many as it can, and its pause where it may open none.
 const BEGIN: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(10);
 const COLUMNS: [&str; 3] = ["alone, ms", "beside, ms", "times"];
 const HOSTILE: [&str; 4] = ["hostile-1", "hostile-2", "hostile-3", "hostile-4"];
-/// What the honest peer does, with the file's name in its folder.
+/// The commands of the honest peer, with the file's name in its folder.
 const COMMANDS: [(&str, &[&str]); 3] = [
     ("list a folder", &["ls", "hub:inbox"]),
     ("send 100 kB of text", &["send", "it", "hub:inbox"]),

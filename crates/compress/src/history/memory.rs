@@ -55,14 +55,14 @@ impl KeptMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether more than half is taken, so that what nobody uses is to be given up.
+    /// Says whether more than half is taken, so that what nobody uses is to be given up.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.used() > self.most() / 2
     }
 }
 
-/// What one peer has of a node's memory. It takes no more than is left for others, and is to give back what it has beyond twice that, so
+/// The part of a node's memory that one peer has. It takes no more than is left for others, and is to give back what it has beyond twice that, so
 /// that one more peer always finds room: `n` greedy peers that come at once have an `n + 1`th each (dynamic thresholds: Choudhury and
 /// Hahne, 1998).
 #[derive(Debug)]
@@ -110,7 +110,7 @@ impl PeerMemory {
     }
 }
 
-/// What one keeper has of a peer's memory; it is given back when this is dropped. Without a peer there is no limit.
+/// The part of a peer's memory that one keeper has; it is given back when this is dropped. Without a peer there is no limit.
 #[derive(Debug, Default)]
 pub struct MemoryShare {
     of: Option<Arc<PeerMemory>>,
@@ -135,7 +135,7 @@ impl MemoryShare {
         may
     }
 
-    /// Whether the peer has more than twice what is left for others, since these came later. Were it once, peers that have equal shares
+    /// Says whether the peer has more than twice what is left for others, since these came later. Were it once, peers that have equal shares
     /// would take from each other without end.
     pub fn is_over(&self) -> bool {
         let is_over =

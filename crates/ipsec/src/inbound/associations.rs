@@ -316,8 +316,8 @@ impl Associations {
         self.peers.get(&peer).is_some_and(|memory| !memory.under_way.is_empty())
     }
 
-    /// Where memory for blocks is short, associations give up those of which nothing has come for too long, and it says how many. Where
-    /// that for history is, what was not used for long is forgotten.
+    /// Has associations give up blocks of which nothing has come for too long, where memory for them is short, and says how many. Forgets
+    /// history that was not used for long, where memory for that is short.
     pub(super) fn expire_blocks(&mut self, now: Time) -> u64 {
         if self.memory.is_short() && now.since(self.forgot_at) >= FORGET_EVERY {
             self.forgot_at = now;

@@ -14,13 +14,13 @@ use super::{Daemon, start};
 use crate::clock::booted_at;
 use crate::generation::GenerationWatch;
 
-/// How far the time of day is set ahead at once where that may be after a snapshot was restored. Programs that keep the time step it by less
-/// while the node runs: systemd-timesyncd from 0.4 s on, ntpd from 0.128 s, chronyd by what its file says, often 1 s.
+/// The least step ahead of the time of day that may come from a restored snapshot. Programs that keep the time step it by less while the
+/// node runs: systemd-timesyncd from 0.4 s on, ntpd from 0.128 s, chronyd by what its file says, often 1 s.
 const STEP: Duration = Duration::from_secs(10);
-/// How often at most keys are made anew for that: whoever can set the time of day cuts no more sessions.
+/// The least time between two such renewals of keys: whoever can set the time of day cuts no more sessions.
 const STEP_EVERY: Duration = Duration::from_secs(3600);
 
-/// What tells of copies.
+/// The signs that this machine is another copy.
 #[derive(Debug)]
 pub(super) struct Copies {
     watch: Arc<GenerationWatch>,
@@ -36,12 +36,12 @@ impl Copies {
         Copies { watch, followed: 0, booted_at: booted_at(), steps_from: Time::ZERO }
     }
 
-    /// What is readable when there is something to look at; nothing where the system does not tell.
+    /// Returns a descriptor that is readable when there is something to look at; nothing where the system does not tell.
     pub(super) fn watched(&self) -> io::Result<Option<AsyncFd<OwnedFd>>> {
         self.watch.watched()
     }
 
-    /// How far the time of day was set ahead since this was last asked, if that may be after a snapshot was restored.
+    /// Returns the step ahead of the time of day since the last call, if a restored snapshot may be its cause.
     fn step(&mut self, booted_at: Duration, now: Time) -> Option<Duration> {
         let before = core::mem::replace(&mut self.booted_at, booted_at);
         let step = booted_at.saturating_sub(before);

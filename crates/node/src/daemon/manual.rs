@@ -28,7 +28,7 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// How the system says that no interface has an address.
 const NO_SUCH_ADDRESS: std::io::ErrorKind = std::io::ErrorKind::AddrNotAvailable;
 
-/// What is said of a peer whose numbers another copy of this machine may use.
+/// The words about a peer whose numbers another copy of this machine may use.
 const STOPPED: &str = "nothing is sent with its manual keys, since this machine was restored from a snapshot or cloned and another copy \
     may use the same sequence numbers; make new keys for both ends";
 
@@ -49,7 +49,7 @@ pub(super) struct ManualPeer {
     pub(super) inbound: Arc<Usage>,
     pub(super) outbound: Arc<Usage>,
     pub(super) is_used_up: bool,
-    /// Whether another copy of this machine may use its numbers, so that nothing is sent.
+    /// True once another copy of this machine may use its numbers, so that nothing is sent.
     pub(super) is_stopped: bool,
     counter: Option<CounterFile>,
     /// Why no more numbers can be reserved now.
@@ -203,7 +203,7 @@ impl ManualPeers {
         }
     }
 
-    /// What cannot be written now, and what is not sent, a sentence each.
+    /// Returns a sentence for each file that cannot be written now, and for each peer that nothing is sent to.
     pub(super) fn warnings(&self) -> impl Iterator<Item = String> {
         let stopped =
             self.known.values().filter(|peer| peer.is_stopped).map(|peer| (peer, STOPPED.to_owned()));

@@ -22,7 +22,7 @@ struct KeptBlock {
 struct KeptStream {
     blocks: VecDeque<KeptBlock>,
     bytes: usize,
-    /// When it was last to keep a block, in blocks of all streams.
+    /// The time when it was last to keep a block, in blocks of all streams.
     used: u64,
 }
 

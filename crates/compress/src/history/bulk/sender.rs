@@ -154,7 +154,7 @@ impl BulkSender {
         Some(BlockHistory { stream: plan.stream, keep, behind: plan.behind })
     }
 
-    /// Whether there is memory for so many more bytes. Where there is none, the stream that was used least lately is forgotten if it is
+    /// Says whether there is memory for so many more bytes. Where there is none, the stream that was used least lately is forgotten if it is
     /// idle, or if this peer has more than its share.
     fn has_room(&mut self, len: usize, now: Time) -> bool {
         let is_over = self.share.is_over();

@@ -112,8 +112,8 @@ impl CacheSender {
 
     /// Gives `payload` a position and remembers it until its receipt comes. The unit that has it must say the position.
     ///
-    /// `None` where it is too short or too long, or as much waits for receipts already as may, or there is no memory: it is not kept then. Where others
-    /// want its room, what has waited for two seconds is given up, and so is what was overtaken by many receipts.
+    /// `None` where it is too short or too long, or as much waits for receipts already as may, or there is no memory: it is not kept
+    /// then. Where others want its room, what has waited for two seconds is given up, and so is what was overtaken by many receipts.
     pub fn keep(&mut self, payload: &[u8], now: Time) -> Option<CachePosition> {
         let position = self.ring.end();
         let end = position.checked_add(payload.len() as u64).filter(|end| *end <= POSITION_END)?;
