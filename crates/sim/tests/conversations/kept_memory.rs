@@ -8,7 +8,7 @@ use crate::stage::{self, millis, seconds, v4};
 
 const HUB: NodeId = NodeId(0);
 const FLOWS: u16 = 32;
-/// Sites, where the variable does not say how many; 250 at night.
+/// Sites, where the variable does not say how many.
 const SITES: u8 = 10;
 const VARIABLE: &str = "STRAIT_MEMORY_SITES";
 
