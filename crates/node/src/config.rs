@@ -312,7 +312,15 @@ impl Config {
                 capacity >> 20
             )
         });
-        [keys, open, page, writable].into_iter().flatten().chain(caches).collect()
+        let as_root = |it: &&FolderSection| it.owner.as_deref() == Some("root") && !it.on_receive.is_empty();
+        let commands = self.folders.iter().filter(as_root).map(|folder| {
+            let (name, path) = (&folder.name, folder.path.display());
+            format!(
+                "root reads what peers send to the folder \"{name}\" and runs its command, both with all files of this host in reach; give \
+                 it to a user with `chown -R USER {path}` and `owner = \"USER\"`"
+            )
+        });
+        [keys, open, page, writable].into_iter().flatten().chain(caches).chain(commands).collect()
     }
 
     /// What `quiet` costs, a sentence each; nothing where the link is not quiet.

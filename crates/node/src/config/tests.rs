@@ -580,6 +580,21 @@ fn metrics_for_other_hosts_and_other_insecure_settings_are_allowed_by_name_and_s
 }
 
 #[test]
+fn a_command_that_runs_as_root_on_what_peers_send_is_said_with_a_remedy() {
+    let said = |lines: &str| {
+        let folder = format!("{NODE}[[folder]]\nname = \"inbox\"\npath = \"/srv/in\"\n{lines}");
+        Config::parse(&folder, Path::new("x.toml")).unwrap().warnings(Path::new("x.toml"))
+    };
+    let (root, command) = ("owner = \"root\"\n", "on_receive = [\"/bin/true\"]\n");
+    for fine in ["", root, command, &format!("owner = \"backup\"\n{command}")] {
+        assert_eq!(said(fine), [""; 0], "{fine}");
+    }
+    let said = said(&format!("{root}{command}"));
+    let remedy = "`chown -R USER /srv/in` and `owner = \"USER\"`";
+    assert!(matches!(&said[..], [one] if one.contains("\"inbox\"") && one.contains(remedy)), "{said:?}");
+}
+
+#[test]
 fn the_page_is_for_this_host_or_asks_for_a_token() {
     let page = |address: &str, more: &str| {
         let node = NODE.replace("[node]", &format!("[node]\nweb = \"{address}\"\n{more}"));
