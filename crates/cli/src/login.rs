@@ -7,11 +7,12 @@
 //! output    standard output and error               tickets  sessions that may be resumed
 //! kerberos  a ticket before all else of a stream
 //! sane      what a session left switched on         list     sessions that run at peers
-//! serving   the other end, for a node
+//! serving   the other end, for a node               here     sessions of peers that run here
 //! ```
 
 mod driver;
 mod escape;
+mod here;
 pub(crate) mod kerberos;
 mod list;
 mod output;

@@ -33,8 +33,13 @@ impl KnownPeers {
 
     /// Whether a stream is of one of them: the configuration may have changed since it was opened.
     pub(crate) fn opened(&self, head: &StreamHead) -> bool {
-        let listed = self.peers.iter().any(|(name, key)| *name == head.peer && *key == head.key);
-        listed || (self.unlisted && head.peer == UNLISTED)
+        self.is_one(&head.peer, &head.key)
+    }
+
+    /// True if one is called so, and has this public key.
+    pub(crate) fn is_one(&self, peer: &str, key: &str) -> bool {
+        let listed = self.peers.iter().any(|(name, its)| name == peer && its == key);
+        listed || (self.unlisted && peer == UNLISTED)
     }
 
     /// Whether one is called so.

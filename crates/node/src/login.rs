@@ -10,17 +10,19 @@
 //! the program     the account, as the keeper says                                              launch.rs, account.rs, signals.rs
 //! ```
 //!
-//! Keepers are found by later streams at sockets in a folder for each account (`folder`). At the client, [`RawTerminal`] is the
-//! person's terminal.
+//! Keepers are found by later streams at sockets in a folder for each account (`folder`), monitors at their places (`places`); a monitor
+//! that is told to end ends its session (`ending`). At the client, [`RawTerminal`] is the person's terminal.
 #![allow(unsafe_code)]
 
 mod account;
+mod ending;
 mod folder;
 mod kerberos;
 mod launch;
 mod modes;
 mod pam;
 mod permit;
+mod places;
 mod pty;
 mod records;
 mod signals;
@@ -33,6 +35,7 @@ pub use kerberos::{KerberosDemand, refused_before_kerberos};
 pub use launch::{Launch, Launcher};
 pub use pam::PamError;
 pub use permit::{LoginPermit, LoginWho, RefusalLog};
+pub use places::RunningSession;
 pub use pty::{Pty, PtySize, do_not_wait};
 pub use signals::{signal_group, signal_name};
 pub use terminal::{

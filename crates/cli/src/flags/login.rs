@@ -11,10 +11,10 @@ use crate::login::{EscapeCharacter, escape_character};
 #[derive(Debug, Args)]
 pub(crate) struct Login {
     /// The peer, by its name in the configuration, and the account there: PEER or USER@PEER; without a user, the first account that the peer's configuration has for this node
-    #[arg(value_name = "PEER", required_unless_present_any = ["resume", "list"])]
+    #[arg(value_name = "PEER", required_unless_present_any = ["resume", "list", "here"])]
     pub(crate) peer: Option<String>,
     /// A command for the shell there, with its arguments; without one, the login shell
-    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, conflicts_with_all = ["resume", "list"])]
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true, conflicts_with_all = ["resume", "lists"])]
     pub(crate) command: Vec<OsString>,
     /// Run the command in a terminal
     #[arg(short = 't', long = "terminal", conflicts_with = "no_terminal")]
@@ -29,13 +29,19 @@ pub(crate) struct Login {
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(crate) predict: Predict,
     /// Go back to a session: with --resume=NUMBER to that one (its first digits are enough), else to the newest one at the peer, or at all peers
-    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "list")]
+    #[arg(long, value_name = "SESSION", num_args = 0..=1, require_equals = true, default_missing_value = "", conflicts_with = "lists")]
     pub(crate) resume: Option<String>,
     /// List sessions that run at the peer, or at all peers where this user has left sessions
-    #[arg(long)]
+    #[arg(long, group = "lists")]
     pub(crate) list: bool,
-    /// With --list: print one JSON document
-    #[arg(long, requires = "list")]
+    /// List sessions that peers have at this host: all of this user's daemons (root: of the system's), those of PEER, or those of PEER as USER
+    #[arg(long, group = "lists")]
+    pub(crate) here: bool,
+    /// With --here and PEER or USER@PEER: end these sessions; programs are hung up, and killed if they run 5 s later
+    #[arg(long, requires_all = ["here", "peer"], conflicts_with = "json")]
+    pub(crate) end: bool,
+    /// With --list or --here: print one JSON document
+    #[arg(long, requires = "lists")]
     pub(crate) json: bool,
     /// Send this environment variable, too, besides LANG, LANGUAGE and LC_*; the peer's configuration says which it accepts
     #[arg(long, value_name = "NAME")]

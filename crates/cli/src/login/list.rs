@@ -79,7 +79,7 @@ pub(super) fn list(flags: &Login) -> CommandResult {
 }
 
 /// Seconds, as people say them.
-fn span(seconds: u64) -> String {
+pub(super) fn span(seconds: u64) -> String {
     match seconds {
         ..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),

@@ -3,12 +3,14 @@
 //!
 //! ```text
 //! keeper    the first message of a stream, and what becomes of it
+//! allowed   sessions that may not go on
 //! session   one session: program, streams, timers
 //! program   the program's terminal or pipes
 //! visits    later streams of a session: they come back, list, or bring an agent
 //! forward   one forwarded connection
 //! ```
 
+mod allowed;
 mod forward;
 mod keeper;
 mod program;
@@ -44,15 +46,17 @@ const PAM_VARIABLE: &str = "STRAIT_PAM_SECONDS";
 /// How often it looks whether processes have ended, while there are any.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// What serves the logins of the configuration at `path`; none if it has no `[[login]]`. What is wrong with it the daemon says.
+/// Makes what serves the logins of the configuration at `path`, and ends sessions that it does not allow; none if there are neither. The
+/// daemon says what is wrong with it.
 pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
     // The daemon reads the same file, and changes to no other folder before.
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let config = Config::load_without_identity(&path).ok().filter(|config| !config.logins.is_empty())?;
+    let config = Config::load_without_identity(&path).ok()?;
     let reader = ServiceUser::find(config.node.user.as_deref()).ok()?;
-    let mut service = LoginService::new(path, reader);
+    let mut service = LoginService::new(path, reader, config.node.interface.clone());
     service.take(config);
-    Some(Box::new(move |channel| service.run(&channel)))
+    let needed = !service.logins.is_empty() || service.sessions().next().is_some();
+    needed.then(|| Box::new(move |channel: ServiceChannel| service.run(&channel)) as ServiceMain)
 }
 
 /// Lines that are logged on a peer that is refused: so many a second, and so many at once. As the daemon has it for handshakes.
@@ -62,6 +66,8 @@ const LINES_BURST: u64 = 20;
 /// Who may log in, and who does.
 struct LoginService {
     path: PathBuf,
+    /// Interface of the node, as long as it runs.
+    interface: String,
     logins: Vec<LoginSection>,
     /// What this host is to Kerberos.
     kerberos: KerberosSection,
@@ -76,9 +82,10 @@ struct LoginService {
 }
 
 impl LoginService {
-    fn new(path: PathBuf, reader: ServiceUser) -> LoginService {
+    fn new(path: PathBuf, reader: ServiceUser, interface: String) -> LoginService {
         LoginService {
             path,
+            interface,
             logins: Vec::new(),
             kerberos: KerberosSection::default(),
             reader,
@@ -93,7 +100,10 @@ impl LoginService {
     /// Takes the sections of the configuration; while something is wrong with it, those from before stay.
     fn read_again(&mut self) {
         match Config::load_without_identity(&self.path) {
-            Ok(config) => self.take(config),
+            Ok(config) => {
+                self.take(config);
+                self.end_what_is_not_allowed();
+            }
             Err(error) => tracing::error!("logins are served as before: {error}"),
         }
     }
@@ -107,6 +117,7 @@ impl LoginService {
 
     /// Serves until the node ends.
     fn run(mut self, channel: &ServiceChannel) -> i32 {
+        self.end_what_is_not_allowed();
         loop {
             let quiet = self.workers.is_empty() && self.refused.is_empty();
             match channel.next((!quiet).then_some(LOOK)) {
@@ -137,6 +148,7 @@ impl LoginService {
         let logs = RefusalLog { head: head.clone(), loud: self.has_line(&head.peer) };
         let permit = LoginPermit {
             who,
+            interface: self.interface.clone(),
             sessions: section.sessions,
             patience: seconds_of(PAM_VARIABLE, PAM),
             logs: logs.clone(),

@@ -13,11 +13,11 @@ use strait_node::clock::Clock;
 use strait_node::login::{RawTerminal, TerminalSignals};
 
 use super::driver::DrivenSession;
-use super::list;
 use super::road::{LoginRoad, OwnNode, user_and_peer};
 use super::terminal::{LoginEnd, LoginTerminal, LoginTerminalOptions, own, window};
 use super::tickets::{self, KeptTicket};
-use crate::failure::{Code, Failure};
+use super::{here, list};
+use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{Login, Predict};
 
 /// Variables that are sent without being named; the peer's configuration says which it takes.
@@ -31,7 +31,12 @@ const TERM_MAX: usize = 64;
 
 /// Runs the command; the exit code is the program's, or 255.
 pub(crate) fn login(flags: &Login) -> ExitCode {
-    let end = if flags.list { list::list(flags).map(|()| LoginEnd::Status(0)) } else { run(flags) };
+    let done = |done: CommandResult| done.map(|()| LoginEnd::Status(0));
+    let end = match (flags.list, flags.here) {
+        (true, _) => done(list::list(flags)),
+        (_, true) => done(here::here(flags)),
+        _ => run(flags),
+    };
     match end.unwrap_or_else(LoginEnd::Failed) {
         LoginEnd::Status(status) => ExitCode::from(status),
         LoginEnd::Left(why) => {

@@ -3,6 +3,7 @@
 pub(crate) mod banned;
 pub(crate) mod clients;
 mod commands;
+mod ending;
 mod keys;
 pub(crate) mod place;
 mod refusals;

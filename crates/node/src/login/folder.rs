@@ -1,10 +1,9 @@
-//! Where sessions are found while no stream is attached to them: a folder for each account, with a socket for each session; and how
-//! many sessions there are.
+//! Sockets at which sessions are found while no stream is attached to them, in a folder for each account.
 //!
 //! Processes of an account work in its folder, so that sockets have names without a path: the folder may lie where the account
 //! itself may not go.
 
-use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -18,10 +17,6 @@ use crate::runtime;
 
 /// What the name of the folder ends with.
 const SUFFIX: &str = "-login";
-/// The folder in it with a locked file for each session.
-const PLACES: &str = "places";
-/// Sessions of all peers at once: 16 MiB each make 8 GiB.
-const ALL_MAX: u16 = 512;
 /// Connections that may wait at a session's socket: streams that come back.
 const WAITING: libc::c_int = 16;
 
@@ -58,42 +53,6 @@ pub(super) fn enter_own(name: &str, user: ServiceUser) -> io::Result<PathBuf> {
     // SAFETY: takes a descriptor.
     checked(unsafe { libc::fchdir(opened.as_raw_fd()) })?;
     Ok(path)
-}
-
-/// A session's place among those that there may be; free again when this is dropped, or its process ends.
-#[derive(Debug)]
-pub(super) struct SessionPlace {
-    _all: File,
-    _peer: File,
-}
-
-impl SessionPlace {
-    /// Takes a place of the peer with this key, or of those that are counted by this name, which may have `most`. Nothing if all are taken.
-    pub(super) fn take(key: &str, most: u16) -> io::Result<Option<SessionPlace>> {
-        let places = folder().map_err(io::Error::other)?.join(PLACES);
-        match DirBuilder::new().mode(0o700).create(&places) {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-            _ => {}
-        }
-        let Some(all) = free(&places, "all", ALL_MAX)? else { return Ok(None) };
-        // Base64, as file names have it.
-        let Some(peer) = free(&places, &key.replace('/', "_"), most)? else { return Ok(None) };
-        Ok(Some(SessionPlace { _all: all, _peer: peer }))
-    }
-}
-
-/// Locks the first file of this name that is not locked.
-fn free(places: &Path, name: &str, most: u16) -> io::Result<Option<File>> {
-    for number in 0..most {
-        let path = places.join(format!("{name}.{number}"));
-        let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
-        match file.try_lock() {
-            Ok(()) => return Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error),
-        }
-    }
-    Ok(None)
 }
 
 /// A connection between two processes of an account, for messages that arrive whole.

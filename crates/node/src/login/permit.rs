@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::account::Account;
 use super::kerberos::KerberosDemand;
 use super::pam::PamLogin;
+use super::places::RunningSession;
 use crate::services::{StreamHead, UNLISTED, printable};
 
 /// Who opened a stream, and as whom it is served.
@@ -14,6 +15,8 @@ use crate::services::{StreamHead, UNLISTED, printable};
 pub struct LoginPermit {
     /// As whom it is served, or what says so.
     pub who: LoginWho,
+    /// The interface of the node.
+    pub interface: String,
     /// Sessions that the peer may have at once.
     pub sessions: u16,
     /// How long PAM may take.
@@ -72,6 +75,7 @@ pub(super) struct Served {
     /// The peer's principal, if a ticket said who it is.
     pub(super) principal: Option<String>,
     pub(super) account: Account,
+    pub(super) interface: String,
     pub(super) sessions: u16,
     pub(super) patience: Duration,
     pub(super) logs: RefusalLog,
@@ -102,6 +106,21 @@ impl Served {
     /// By whom its session is counted: nodes that are not listed are counted together, as keys cost nothing.
     pub(super) fn counted_as(&self) -> &str {
         if self.peer() == UNLISTED { UNLISTED } else { &self.logs.head.key }
+    }
+
+    /// A session of it that begins now.
+    pub(super) fn session(&self) -> RunningSession {
+        #[expect(clippy::disallowed_methods, reason = "people are told when it began")]
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        RunningSession {
+            process: std::process::id().cast_signed(),
+            interface: self.interface.clone(),
+            peer: self.peer().to_owned(),
+            key: self.logs.head.key.clone(),
+            principal: self.principal.clone(),
+            account: self.account.name.clone(),
+            since: now.as_secs(),
+        }
     }
 
     pub(super) fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {

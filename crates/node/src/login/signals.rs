@@ -1,6 +1,6 @@
 //! Signals of a session's program.
 
-use std::io;
+use std::{fs, io};
 
 use crate::process::checked;
 
@@ -9,11 +9,48 @@ use crate::process::checked;
 /// # Errors
 /// As `kill(2)`.
 pub fn signal_group(group: i32, signal: i32) -> io::Result<()> {
-    if group <= 1 {
+    send(group, -group, signal)
+}
+
+/// Sends a signal to one process.
+pub(super) fn signal_process(process: i32, signal: i32) -> io::Result<()> {
+    send(process, process, signal)
+}
+
+/// Sends a signal to all processes of a session (setsid(2)) that run, and to the one that begins it; with 0 to none. How many there are.
+pub(super) fn signal_session(session: i32, signal: i32) -> usize {
+    let numbers = fs::read_dir("/proc").into_iter().flatten();
+    let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let all = numbers.filter(|process| runs_in(*process, session));
+    all.inspect(|process| drop(signal_process(*process, signal))).count()
+}
+
+/// True if a process runs in this session, or is to begin it.
+fn runs_in(process: i32, session: i32) -> bool {
+    let stat = fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
+    let stat = String::from_utf8_lossy(&stat);
+    // Behind the name, which may have anything in it: state, parent, group, session (proc(5)).
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let runs = fields.next().is_some_and(|state| !["Z", "X"].contains(&state));
+    runs && (process == session || fields.nth(2).is_some_and(|field| field.parse() == Ok(session)))
+}
+
+fn send(number: i32, to: libc::pid_t, signal: i32) -> io::Result<()> {
+    if number <= 1 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
     // SAFETY: takes integers.
-    checked(unsafe { libc::kill(-group, signal) })
+    checked(unsafe { libc::kill(to, signal) })
+}
+
+/// Blocks no signal in this process.
+pub(super) fn unblock() -> io::Result<()> {
+    // SAFETY: the set is a value of this function's, which outlives the calls.
+    unsafe {
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut none);
+        checked(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))
+    }
 }
 
 /// The name of a signal, without `SIG`; of one without a name, its number.

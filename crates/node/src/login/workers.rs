@@ -12,13 +12,16 @@ use serde::{Deserialize, Serialize};
 use strait_ipsec::Source;
 
 use super::account::Account;
-use super::folder::{self, SessionPlace};
+use super::ending::Ending;
+use super::folder;
 use super::kerberos::{self, Proven, TicketCache};
 use super::launch::{self, Launcher, Surroundings};
 use super::pam::{PamError, PamSession};
 use super::permit::{LoginPermit, LoginWho, RefusalLog, Served};
+use super::places::SessionPlace;
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
+use super::signals::{signal_process, unblock};
 use crate::privileges;
 use crate::process::{ProcessChannel, checked, fork};
 use crate::services::{Places, ServiceChannel, StreamHead, TimeLimit, UNLISTED, say_last};
@@ -122,11 +125,20 @@ impl LoginWorkers {
         if !self.admit(&permit.logs.head, permit.sessions) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
+        // Before it can be told to end.
+        let ending = Ending::take()?;
         let logs = permit.logs.clone();
         let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
-        let process = fork(c"strait-session", &closes, move || monitor(permit, stream, body))?;
+        let process = fork(c"strait-session", &closes, move || monitor(permit, stream, ending, body))?;
         self.running.push((process, logs));
         Ok(())
+    }
+
+    /// Has the streams of such nodes ended, with all that was begun by them.
+    pub fn end(&self, which: impl Fn(&StreamHead) -> bool) {
+        for (process, _) in self.running.iter().filter(|(_, logs)| which(&logs.head)) {
+            let _ = signal_process(*process, libc::SIGTERM);
+        }
     }
 
     /// True if there is a place for another stream of this node.
@@ -232,13 +244,14 @@ impl AsFd for KeeperPort {
 fn monitor(
     permit: LoginPermit,
     stream: UnixStream,
+    mut ending: Ending,
     body: impl FnOnce(KeeperPort, UnixStream) -> i32,
 ) -> libc::c_int {
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
     let Some((account, principal, cache)) = served_as(&permit, &stream) else { return UNFIT };
-    let LoginPermit { sessions, patience, logs, .. } = permit;
-    let permit = Served { principal, account, sessions, patience, logs };
+    let LoginPermit { interface, sessions, patience, logs, .. } = permit;
+    let permit = Served { principal, account, interface, sessions, patience, logs };
     let entered = folder::enter(&permit.account)
         .and_then(|folder| ProcessChannel::pair().map(|(ours, theirs)| (folder, ours, theirs)));
     let (folder, ours, theirs) = match entered {
@@ -250,7 +263,7 @@ fn monitor(
     };
     let user = permit.account.service_user();
     let (account, principal) = (permit.account.clone(), permit.principal.clone());
-    let keeper = fork(c"strait-keeper", &[ours.as_fd()], move || {
+    let keeper = fork(c"strait-keeper", &[ours.as_fd(), ending.as_fd()], move || {
         let limited =
             limit_memory(MEMORY).and_then(|()| privileges::drop_all(user).map_err(io::Error::other));
         match limited {
@@ -272,7 +285,9 @@ fn monitor(
     let _ = std::env::set_current_dir("/");
     // A stream that wants no session ends without a word.
     let place = match ours.receive() {
-        Ok((message, descriptors)) if message == OPEN => serve(&ours, &permit, descriptors, cache),
+        Ok((message, descriptors)) if message == OPEN => {
+            serve(&ours, &permit, descriptors, cache, &mut ending)
+        }
         received => {
             // No session is to have what was passed on.
             drop(cache);
@@ -283,7 +298,7 @@ fn monitor(
         }
     };
     drop(ours);
-    let _ = wait_for(keeper);
+    let _ = ending.of_keeper(keeper);
     // The keeper's memory counts, also while it waits for a client to hear of the end.
     drop(place);
     0
@@ -348,7 +363,7 @@ pub(super) fn limit_memory(memory: u64) -> io::Result<()> {
         checked(libc::setrlimit(libc::RLIMIT_DATA, &raw const limit))?;
         libc::signal(libc::SIGTERM, libc::SIG_DFL);
     }
-    Ok(())
+    unblock()
 }
 
 /// Opens the session, waits for its end, and closes it; its place is still taken then.
@@ -357,6 +372,7 @@ fn serve(
     permit: &Served,
     descriptors: Vec<OwnedFd>,
     cache: Option<TicketCache>,
+    ending: &mut Ending,
 ) -> Option<SessionPlace> {
     let say = |says: &MonitorSays, descriptors: &[BorrowedFd<'_>]| {
         serde_json::to_vec(says).map_err(io::Error::from).and_then(|text| keeper.send(&text, descriptors))
@@ -377,13 +393,14 @@ fn serve(
     let record = terminal.filter(|_| privileges::is_root());
     let record = record
         .and_then(|terminal| LoginRecord::begin(&terminal, &permit.account.name, permit.peer(), process));
-    let status = wait_for(process);
+    let status = ending.of_program(process);
     let _ = say(&MonitorSays::Ended { status: status.map_or(255 << 8, ExitStatusExt::into_raw) }, &[]);
     drop(record);
     drop(pam);
     // The keeper may wait for a client for days.
     drop(cache);
-    tracing::info!("{permit}: the login as {} ended", permit.account.name);
+    let by = if ending.told { ", by the configuration or by root" } else { "" };
+    tracing::info!("{permit}: the login as {} ended{by}", permit.account.name);
     Some(place)
 }
 
@@ -404,7 +421,8 @@ impl OpenSession {
     ) -> Result<OpenSession, SessionRefused> {
         let refused = |why, text: String| SessionRefused { why, text };
         let system = |error: io::Error| refused(WhyRefused::System, error.to_string());
-        let place = SessionPlace::take(permit.counted_as(), permit.sessions).map_err(system)?;
+        let place =
+            SessionPlace::take(&permit.session(), permit.counted_as(), permit.sessions).map_err(system)?;
         let place = place.ok_or_else(|| {
             refused(WhyRefused::TooMany, "as many sessions run as may; `strait login --list`".to_owned())
         })?;

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use super::super::account::Account;
+use super::super::signals::unblock;
 use super::{Launch, Surroundings};
 use crate::process::{ProcessChannel, checked};
 
@@ -26,12 +27,7 @@ pub(super) fn prepare(account: &Account) -> io::Result<()> {
         // SAFETY: the default is no handler of this program's. For two signals it is refused, which changes nothing.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    // SAFETY: the set is a value of this function's, which outlives the calls.
-    unsafe {
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut none);
-        checked(libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut()))
-    }
+    unblock()
 }
 
 pub(super) fn become_program(
