@@ -5,6 +5,7 @@
 
 use std::ffi::{CStr, CString, OsStr, c_int};
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -74,8 +75,9 @@ pub(super) struct PamSession {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PamLogin<'a> {
     pub(super) account: &'a str,
-    /// Where the person comes from.
-    pub(super) peer: &'a str,
+    /// The address that the person comes from. A name would be asked of name servers by the library that audits logins, which takes longer
+    /// than a login may where these do not answer.
+    pub(super) from: IpAddr,
     /// The terminal, such as `/dev/pts/3`, if there is one.
     pub(super) terminal: Option<&'a Path>,
     /// How long modules may take before this process is killed.
@@ -136,7 +138,7 @@ impl PamSession {
             limit: login.limit,
         };
         session.checked("PAM", last)?;
-        session.item(PAM_RHOST, login.peer.as_bytes())?;
+        session.item(PAM_RHOST, login.from.to_string().as_bytes())?;
         session.item(PAM_RUSER, b"")?;
         let terminal = login.terminal.map_or(OsStr::new("strait"), Path::as_os_str);
         session.item(PAM_TTY, terminal.as_bytes())?;

@@ -124,6 +124,7 @@ impl Served {
     }
 
     pub(super) fn pam<'a>(&'a self, terminal: Option<&'a Path>) -> PamLogin<'a> {
-        PamLogin { account: &self.account.name, peer: self.peer(), terminal, limit: self.patience }
+        let from = self.logs.head.from.ip().to_canonical();
+        PamLogin { account: &self.account.name, from, terminal, limit: self.patience }
     }
 }

@@ -1,6 +1,7 @@
 //! What keeps a peer out, or in bounds: modules of PAM that say no or nothing, limits, another key, a closed host.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -35,6 +36,22 @@ fn modules_of_pam_that_refuse_or_lack_say_so() {
     .unwrap();
     let (_, errors) = place.ends(255, &["site-b", "true"], b"");
     assert!(errors.contains("expired"), "{errors}");
+}
+
+#[test]
+fn modules_of_pam_are_told_an_address_and_no_name_that_name_servers_are_asked_for() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let (script, told) = (place.file("told.sh"), place.file("told"));
+    fs::write(&script, format!("#!/bin/sh\necho \"$PAM_RHOST\" >> '{}'\n", told.display())).unwrap();
+    fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
+    let pam = format!("account required pam_exec.so quiet {}\n{PAM}", script.display());
+    fs::write(place.file("pam.d/strait"), pam).unwrap();
+    place.ends(0, &["site-b", "true"], b"");
+    let told = fs::read_to_string(told).unwrap();
+    assert!(!told.is_empty() && told.lines().all(|address| address == "198.18.0.1"), "{told}");
 }
 
 #[test]
