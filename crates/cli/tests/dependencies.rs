@@ -95,7 +95,8 @@ fn libraries_have_the_fixes_of_known_attacks() {
 #[test]
 fn a_wall_clock_that_is_set_back_locks_no_peer_out() {
     // No crate that a daemon decides with reads the time of day. What `show` and the log print is another matter, and so is the
-    // age of what is remembered of paths across restarts: a wrong one costs a first guess. Records of logins have the time of day.
+    // age of what is remembered of paths across restarts: a wrong one costs a first guess. Records of logins have the time of day. A step ahead
+    // of it has keys made anew, as after a snapshot was restored.
     // Keys without sessions count their epochs by it: both ends of such a peer see the same time, and a node whose clock was set back
     // says so. Peers with sessions have nothing of it.
     let readers = ["SystemTime::now", "CLOCK_REALTIME", "UtcDateTime::now", "Utc::now"];

@@ -6,11 +6,12 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use strait_clock::Time;
 use tokio::io::unix::AsyncFd;
 
+use crate::path_memory::unix_time;
 use crate::timespec::timespec;
 
 /// Counts from when the node started, suspend included.
@@ -55,9 +56,8 @@ impl Clock {
 
 /// Returns the time of day when the system was booted; it changes when that is set, and not when it is slewed or the system suspended.
 #[must_use]
-#[expect(clippy::disallowed_methods, reason = "how far it is from the other clock is asked for")]
 pub fn booted_at() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().saturating_sub(since_boot())
+    Duration::from_secs(unix_time()).saturating_sub(since_boot())
 }
 
 /// The system's time since its boot, suspend included.

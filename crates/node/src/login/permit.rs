@@ -2,12 +2,13 @@
 
 use std::fmt;
 use std::path::Path;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use super::account::Account;
 use super::kerberos::KerberosDemand;
 use super::pam::PamLogin;
 use super::places::RunningSession;
+use crate::path_memory::unix_time;
 use crate::services::{StreamHead, UNLISTED, printable};
 
 /// Who opened a stream, and as whom it is served.
@@ -110,8 +111,6 @@ impl Served {
 
     /// A session of it that begins now.
     pub(super) fn session(&self) -> RunningSession {
-        #[expect(clippy::disallowed_methods, reason = "people are told when it began")]
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         RunningSession {
             process: std::process::id().cast_signed(),
             interface: self.interface.clone(),
@@ -119,7 +118,7 @@ impl Served {
             key: self.logs.head.key.clone(),
             principal: self.principal.clone(),
             account: self.account.name.clone(),
-            since: now.as_secs(),
+            since: unix_time(),
         }
     }
 
