@@ -1,5 +1,5 @@
-//! Whether this machine is another copy than it was: a virtual machine that is restored from a snapshot, or cloned, goes on with the keys
-//! and numbers that another copy uses too.
+//! A watch for copies of this machine: a virtual machine that is restored from a snapshot, or cloned, goes on with the keys and numbers that
+//! another copy uses too.
 //!
 //! Linux says so since 6.8, if the hypervisor has a generation id (`drivers/virt/vmgenid.c`): by a uevent, which follows when its random
 //! numbers are fresh.
@@ -33,7 +33,8 @@ const NEW: &[u8] = b"NEW_VMGENID=1";
 pub struct GenerationWatch {
     /// Nothing where the system has no uevents for this process.
     events: Option<OwnedFd>,
-    socket: Mutex<Option<Socket>>,
+    /// The socket, and room for an event.
+    socket: Mutex<Option<(Socket, Vec<u8>)>>,
     counters: Arc<Counters>,
 }
 
@@ -43,6 +44,7 @@ impl GenerationWatch {
     pub fn open(counters: Arc<Counters>) -> GenerationWatch {
         let opened = open().inspect_err(|error| tracing::debug!(%error, "no uevents are heard"));
         let (events, socket) = opened.ok().unzip();
+        let socket = socket.map(|socket| (socket, Vec::with_capacity(EVENT_BYTES)));
         GenerationWatch { events, socket: Mutex::new(socket), counters }
     }
 
@@ -64,14 +66,13 @@ impl GenerationWatch {
 
     /// Looks at what the kernel says, and counts. Never waits, but for another thread that looks.
     pub fn look(&self) {
-        let socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(socket) = socket.as_ref() else { return };
-        let mut buffer = Vec::with_capacity(EVENT_BYTES);
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((socket, buffer)) = socket.as_mut() else { return };
         for _ in 0..AT_ONCE {
             buffer.clear();
-            let is_new = match socket.recv_from(&mut buffer, libc::MSG_DONTWAIT) {
+            let is_new = match socket.recv_from(buffer, libc::MSG_DONTWAIT) {
                 // Any process with CAP_NET_ADMIN may send to the group; the kernel has no port.
-                Ok((_, from)) => from.port_number() == 0 && is_new_generation(&buffer),
+                Ok((_, from)) => from.port_number() == 0 && is_new_generation(buffer),
                 // The kernel had more to say than there was room for, so it may have been this.
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => true,
                 Err(_) => return,
