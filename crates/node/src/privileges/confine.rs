@@ -28,7 +28,7 @@ pub struct Confinement {
 /// # Errors
 /// What the kernel said, when it knows these ways and refuses.
 pub fn confine() -> Result<Confinement, PrivilegeError> {
-    restrict(&[], &[])
+    restrict(&[], FIRST, &[])
 }
 
 /// As [`confine`], but the files `read` and those in such folders may be read, and those in the folder `work` written, too.
@@ -37,11 +37,15 @@ pub fn confine() -> Result<Confinement, PrivilegeError> {
 /// As [`confine`]; if one of them cannot be found.
 pub(crate) fn confine_reader(read: &[PathBuf], work: &Path) -> Result<Confinement, PrivilegeError> {
     let read = read.iter().map(|path| (path.as_path(), READ));
-    restrict(&Vec::from_iter(read.chain([(work, IN_FOLDER)])), calls::FILES)
+    restrict(&Vec::from_iter(read.chain([(work, IN_FOLDER)])), FIRST, calls::FILES)
 }
 
-fn restrict(paths: &[(&Path, u64)], more: &[libc::c_long]) -> Result<Confinement, PrivilegeError> {
-    let landlock = close_files(paths, FIRST).map_err(PrivilegeError::Confine)?;
+fn restrict(
+    paths: &[(&Path, u64)],
+    least: u32,
+    more: &[libc::c_long],
+) -> Result<Confinement, PrivilegeError> {
+    let landlock = close_files(paths, least).map_err(PrivilegeError::Confine)?;
     Ok(Confinement { calls: filter_calls(more).map_err(PrivilegeError::Confine)?, landlock })
 }
 
@@ -56,10 +60,9 @@ fn restrict(paths: &[(&Path, u64)], more: &[libc::c_long]) -> Result<Confinement
 pub fn confine_to(work: &[&Path], read: &[&Path]) -> Result<bool, PrivilegeError> {
     let read = read.iter().map(|path| (*path, READ));
     let paths: Vec<_> = work.iter().map(|folder| (*folder, IN_FOLDER)).chain(read).collect();
-    let version = close_files(&paths, RENAMES).map_err(PrivilegeError::Confine)?;
-    filter_calls(&[calls::FILES, calls::FOLDERS, calls::FOLDERS_ALSO].concat())
-        .map_err(PrivilegeError::Confine)?;
-    Ok(version > 0)
+    let least = if work.is_empty() { FIRST } else { RENAMES };
+    let more = [calls::FILES, calls::FOLDERS, calls::FOLDERS_ALSO].concat();
+    restrict(&paths, least, &more).map(|confinement| confinement.landlock > 0)
 }
 
 /// Rights on files by the version of Landlock that knows them first (`linux/landlock.h`): 13 of the first version, REFER,
