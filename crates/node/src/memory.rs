@@ -1,4 +1,4 @@
-//! How much memory the machine has for this process.
+//! The machine's memory, and the share of it that this process may take.
 
 use std::fs;
 use std::path::Path;

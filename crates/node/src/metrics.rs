@@ -76,8 +76,12 @@ const fn number(value: u64) -> f64 {
     value as f64
 }
 
+/// A sample without labels.
+fn one(value: u64) -> Vec<(Labels, f64)> {
+    vec![(Vec::new(), number(value))]
+}
+
 fn memory(node: &NodeReport) -> Vec<MetricFamily> {
-    let one = |value: u64| vec![(Vec::new(), number(value))];
     vec![
         (
             "memory_limit_bytes",
@@ -102,7 +106,6 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
     let drops = report.drops.iter().map(|drop| (vec![("reason", drop.reason.clone())], number(drop.packets)));
     let threads =
         report.threads.iter().map(|thread| (vec![("thread", thread.name.clone())], thread.cpu_seconds));
-    let one = |value: u64| vec![(Vec::new(), number(value))];
     vec![
         ("info", "gauge", "Interface, version and public key of the node; always 1.", vec![(labels, 1.0)]),
         (
@@ -246,7 +249,7 @@ fn daily_keys(report: &DaemonReport) -> Vec<MetricFamily> {
     let told = report.directory.as_ref().and_then(|told| told.daily_keys.as_ref());
     let Some(told) = told else { return Vec::new() };
     let under = report.peers.iter().filter_map(|peer| peer.sessionless.as_ref()?.daily_key.as_ref());
-    let one = |value: usize| vec![(Vec::new(), number(value as u64))];
+    let one = |value: usize| one(value as u64);
     vec![
         (
             "daily_keys_published_servers",

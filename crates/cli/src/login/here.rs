@@ -1,10 +1,10 @@
 //! `strait login --here`: sessions that peers have at this host.
 
 use std::io::Write;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::json;
 use strait_node::login::RunningSession;
+use strait_node::path_memory::unix_time;
 use strait_node::services::printable;
 
 use super::list::span;
@@ -51,7 +51,6 @@ fn listed(sessions: &[RunningSession], as_json: bool) -> String {
         };
         return format!("{}\n", serde_json::Value::from_iter(sessions.iter().map(row)));
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let mut table = TextTable::new(["process", "interface", "peer", "account", "principal", "age"]);
     for column in 1..5 {
         table = table.side(column, Side::Left);
@@ -63,7 +62,7 @@ fn listed(sessions: &[RunningSession], as_json: bool) -> String {
             it.peer.clone(),
             it.account.clone(),
             it.principal.as_deref().map_or_else(|| "-".to_owned(), printable),
-            span(now.saturating_sub(it.since)),
+            span(unix_time().saturating_sub(it.since)),
         ]);
     }
     if table.is_empty() { "no sessions\n".to_owned() } else { table.render(0) }

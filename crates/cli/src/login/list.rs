@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde_json::json;
 use strait_login::{ClientEvent, ListedSession, LoginClient};
 use strait_node::clock::Clock;
+use strait_node::path_memory::unix_time;
 use strait_node::poll;
 
 use super::driver::{DrivenSession, LinkChange};
@@ -42,7 +43,7 @@ pub(super) fn list(flags: &Login) -> CommandResult {
             Err(failure) => return Err(failure),
         }
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let now = unix_time();
     let text = if flags.json {
         let rows: Vec<_> = rows
             .iter()

@@ -4,10 +4,10 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use strait_login::{SessionNumber, Ticket};
 use strait_node::folders::state_folder;
+use strait_node::path_memory::unix_time;
 use strait_node::runtime;
 use zeroize::Zeroizing;
 
@@ -37,7 +37,7 @@ pub(super) struct KeptTicket {
 
 impl KeptTicket {
     pub(super) fn new(ticket: Ticket, peer: &str, account: &str) -> KeptTicket {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        let since = unix_time();
         KeptTicket { ticket, peer: peer.to_owned(), account: account.to_owned(), since }
     }
 

@@ -55,16 +55,16 @@ impl KeptMemory {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Says whether more than half is taken, so that what nobody uses is to be given up.
+    /// Says whether more than half is taken, so that unused data is to be given up.
     #[must_use]
     pub fn is_short(&self) -> bool {
         self.used() > self.most() / 2
     }
 }
 
-/// The part of a node's memory that one peer has. It takes no more than is left for others, and is to give back what it has beyond twice that, so
-/// that one more peer always finds room: `n` greedy peers that come at once have an `n + 1`th each (dynamic thresholds: Choudhury and
-/// Hahne, 1998).
+/// The part of a node's memory that one peer has. It takes no more than is left for others, and is to give back what it has beyond twice
+/// that, so that one more peer always finds room: `n` greedy peers that come at once have an `n + 1`th each (dynamic thresholds:
+/// Choudhury and Hahne, 1998).
 #[derive(Debug)]
 pub struct PeerMemory {
     node: Arc<KeptMemory>,
@@ -82,12 +82,6 @@ impl PeerMemory {
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
-    }
-
-    /// The memory of all peers.
-    #[must_use]
-    pub fn node(&self) -> &KeptMemory {
-        &self.node
     }
 
     fn take(&self, more: usize) -> bool {

@@ -48,7 +48,7 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    /// Nobody yet; what is kept of peers' data takes this memory.
+    /// An empty roster. History and byte caches of its peers take this memory.
     pub(super) fn new(memory: Arc<KeptMemory>) -> Roster {
         Roster { memory, ..Roster::default() }
     }

@@ -41,7 +41,7 @@ impl RunningSession {
     /// Lists all that daemons of this user have begun.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn all() -> io::Result<Vec<RunningSession>> {
         let places = places()?;
         let _unchanged = match runtime::lock(&places) {

@@ -1,4 +1,4 @@
-//! What a hub keeps of all its peers' data takes no more than its budget, whatever they send.
+//! The data of all its peers that a hub keeps takes no more than its budget, whatever they send.
 
 use strait_ipsec::Reason;
 use strait_keying::{Start, Where};

@@ -7,12 +7,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use strait_clock::Time;
 use strait_login::{Exit, LoginServer, Refusal, RefusedReason, ServerOptions, SessionRequest, Ticket};
 use strait_node::clock::Clock;
 use strait_node::login::{KeeperPort, SessionChannel, SessionListener, signal_name};
+use strait_node::path_memory::unix_time;
 use strait_node::poll::{self, PollFd};
 
 use super::super::wire::Wire;
@@ -117,7 +118,7 @@ impl<'a> Session<'a> {
             unheard: seconds_of(UNHEARD_VARIABLE, UNHEARD),
             alone_since: Some(now),
             typed: now,
-            since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
+            since: unix_time(),
             exit: None,
             exit_told: false,
             exit_heard: false,

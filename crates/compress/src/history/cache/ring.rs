@@ -41,11 +41,9 @@ impl Ring {
         Ring { capacity, segments: Vec::new(), held, end: 0, changed, share, count: 0 }
     }
 
-    /// Takes its memory from this share; what it has already is charged if there is room for it.
-    pub(super) fn within(mut self, mut share: MemoryShare) -> Ring {
-        share.resize(self.count * SEGMENT_BYTES);
-        self.share = share;
-        self
+    /// Takes its memory from this share, while it has none yet.
+    pub(super) fn within(self, share: MemoryShare) -> Ring {
+        Ring { share, ..self }
     }
 
     /// Forgets everything, and where the log ends.
