@@ -32,7 +32,7 @@ pub struct QueueCounters {
     mean: AtomicU64,
     worst: AtomicU64,
     worst_before: AtomicU64,
-    /// When the time began whose worst delay is being taken.
+    /// When the time began whose worst delay is being taken, in nanoseconds; 0 before the first packet.
     began: AtomicU64,
 }
 
@@ -49,15 +49,15 @@ impl QueueCounters {
     /// Counts a packet that leaves the queue at `now` after waiting `waited`; called by one thread.
     pub(crate) fn note_delay(&self, waited: Duration, now: Time) {
         let waited = u64::try_from(waited.as_nanos()).unwrap_or(u64::MAX);
-        let since = now.since(Time::from_nanos(get(&self.began)));
-        if since >= LATE {
-            let before = if since < 2 * LATE { get(&self.worst) } else { 0 };
-            if since >= 2 * LATE {
+        let age = self.age(now);
+        if age.is_none_or(|age| age >= LATE) {
+            let recent = age.is_some_and(|age| age < 2 * LATE);
+            if !recent {
                 set(&self.mean, waited);
             }
-            set(&self.worst_before, before);
+            set(&self.worst_before, if recent { get(&self.worst) } else { 0 });
             set(&self.worst, 0);
-            set(&self.began, now.as_nanos());
+            set(&self.began, now.as_nanos().max(1));
         }
         set(&self.worst, get(&self.worst).max(waited));
         let mean = get(&self.mean);
@@ -67,12 +67,15 @@ impl QueueCounters {
     /// How long packets waited lately; nothing when none did.
     #[must_use]
     pub fn delay(&self, now: Time) -> Option<QueueDelay> {
-        let began = get(&self.began);
-        if began == 0 || now.since(Time::from_nanos(began)) >= 2 * LATE {
-            return None;
-        }
+        self.age(now).filter(|age| *age < 2 * LATE)?;
         let worst = get(&self.worst).max(get(&self.worst_before));
         Some(QueueDelay { mean: Duration::from_nanos(get(&self.mean)), worst: Duration::from_nanos(worst) })
+    }
+
+    /// How long ago the time began whose worst delay is being taken; nothing before the first packet.
+    fn age(&self, now: Time) -> Option<Duration> {
+        let began = get(&self.began);
+        (began != 0).then(|| now.since(Time::from_nanos(began)))
     }
 }
 
@@ -103,6 +106,16 @@ mod tests {
         assert_eq!(delay(4_300), None);
         counters.note_delay(Duration::from_millis(1), at(9_000));
         assert_eq!(counters.delay(at(9_000)).map(|delay| delay.mean.as_micros()), Some(1_000));
+    }
+
+    #[test]
+    fn delays_are_known_from_the_first_packet_of_a_process_on() {
+        for at in [0, 3, 900].map(Time::from_millis) {
+            let counters = QueueCounters::default();
+            counters.note_delay(Duration::from_millis(8), at);
+            let delay = counters.delay(at).map(|delay| (delay.mean.as_millis(), delay.worst.as_millis()));
+            assert_eq!(delay, Some((8, 8)), "{at:?}");
+        }
     }
 
     #[test]
