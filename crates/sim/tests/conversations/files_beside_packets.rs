@@ -7,7 +7,7 @@ use strait_scheduler::Rate;
 use strait_sim::{Conversation, Filler, LinkSettings, LinkSwitch, LossModel, NodeSettings, SimNetwork};
 use strait_stream::StreamPriority;
 
-use crate::stage::{A, B, Seed, joined, millis, seconds, v4};
+use crate::stage::{A, B, Seed, joined, millis, pair, seconds, v4};
 
 /// A modem's Ethernet header, which the node is told of.
 const OVERHEAD: u16 = 18;
@@ -59,6 +59,21 @@ fn transfer(network: &mut SimNetwork, bytes: u64, within: Duration) -> Duration 
 /// The share of a link of `bits` that `bytes` of a stream took in `time`, in payload bytes.
 fn share(bits: u64, bytes: u64, time: Duration) -> f64 {
     bytes as f64 * 8.0 / time.as_secs_f64() / bits as f64
+}
+
+/// A session takes two round trips, a connection for streams one, and the bytes half of one.
+#[test]
+fn the_first_stream_waits_for_round_trips_only() {
+    let _seed = Seed(17);
+    for delay in [1, 30, 300] {
+        let mut network = pair(17, |pair| {
+            for link in [&mut pair.forth, &mut pair.back] {
+                link.delay = millis(delay);
+            }
+        });
+        let took = transfer(&mut network, 1_000, seconds(20));
+        assert!(took <= millis(7 * delay + 20), "{delay} ms one way: {took:?}");
+    }
 }
 
 #[test]

@@ -38,8 +38,10 @@ pub(super) struct StreamPeer {
     pub(super) counters: Arc<PeerCounters>,
     /// Streams that wait for a connection, in the order they came.
     pub(super) waiting: Vec<WaitingStream>,
-    /// When a connection is to be asked for.
+    /// When a connection is to be asked for, if no session comes before.
     asks_at: Option<Time>,
+    /// Sessions there had been when one was asked for last: without one, asking only begins one.
+    asked_in: u64,
     /// Why the last one was not made.
     pub(super) failed: Option<String>,
     /// Bytes of datagrams made for it.
@@ -50,8 +52,8 @@ pub(super) struct StreamPeer {
 
 impl StreamPeer {
     pub(super) fn new(counters: Arc<PeerCounters>) -> StreamPeer {
-        let left_before = counters.stream.left();
-        StreamPeer { counters, waiting: Vec::new(), asks_at: None, failed: None, made: 0, left_before }
+        let (left_before, asked_in) = (counters.stream.left(), counters.stream.sessions());
+        StreamPeer { counters, waiting: Vec::new(), asks_at: None, asked_in, failed: None, made: 0, left_before }
     }
 
     /// Bytes of datagrams that wait in its queue.
@@ -90,9 +92,10 @@ impl StreamPeer {
         if self.waiting.is_empty() {
             self.asks_at = None;
         }
-        let asks = self.asks_at.is_some_and(|at| at <= now);
+        let sessions = self.counters.stream.sessions();
+        let asks = self.asks_at.is_some_and(|at| at <= now || sessions != self.asked_in);
         if asks {
-            self.asks_at = Some(now + RETRY);
+            (self.asks_at, self.asked_in) = (Some(now + RETRY), sessions);
         }
         asks
     }
