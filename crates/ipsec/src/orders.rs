@@ -91,6 +91,8 @@ pub enum SenderOrder {
     Alive(PeerId),
     /// Send the peer a liveness probe.
     Probe(PeerId),
+    /// Tell the peer that this node is being stopped.
+    Goodbye(PeerId),
     /// The peer asked with a probe of this number and outer size: answer.
     AnswerProbe(PeerId, u16, u16),
     /// The peer answered the probe of this number and outer size.

@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{Notice, PeerId, inbound};
+use strait_ipsec::{Notice, PeerId, inbound, outbound};
 use strait_scheduler::LinkRate;
 use strait_wire::sessionless::Name;
 use strait_wire::tos::Ecn;
@@ -362,6 +362,7 @@ impl Control {
             Notice::Reported(id, condition) => {
                 self.with_peer(id, now, |peer, context| peer.reported(condition, context));
             }
+            Notice::Stopped(id) => self.with_peer(id, now, |peer, context| peer.stopped(now, context)),
             Notice::NeedsPeer(_)
             | Notice::InnerMtu(..)
             | Notice::Explained(_)
@@ -386,6 +387,15 @@ impl Control {
             let session = self.sessions.peers.get(id);
             if session.is_some_and(|peer| peer.pairs.in_use().is_some()) {
                 peers.retire(id, now);
+            }
+        }
+    }
+
+    /// Tells all peers that there is a session with that this node is being stopped.
+    pub fn say_goodbye(&mut self) {
+        for id in self.sessions.ids() {
+            if self.sessions.peers.get(id).is_some_and(|peer| peer.pairs.in_use().is_some()) {
+                self.sessions.context.order_out(outbound::Order::Goodbye(id));
             }
         }
     }

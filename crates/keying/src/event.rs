@@ -124,6 +124,11 @@ pub enum ControlEvent {
         /// Why.
         why: sessionless::Refusal,
     },
+    /// A peer said that it is being stopped.
+    Stopped {
+        /// The peer.
+        peer: PeerId,
+    },
     /// Packets wait for a peer without a known endpoint.
     NoEndpoint {
         /// Who.
@@ -199,8 +204,8 @@ pub enum HandshakeFailure {
         to: SocketAddr,
     },
     /// The name was not resolved.
-    #[error("the endpoint's name was not resolved")]
-    Unresolved,
+    #[error("the endpoint's name was not found: {0}")]
+    Unresolved(String),
     /// The TLS library failed in a way that no input should make it.
     #[error("the TLS library failed: {0}")]
     Tls(String),
@@ -233,6 +238,7 @@ impl fmt::Display for ControlEvent {
             ControlEvent::Moved { to, unlogged, .. } => {
                 write!(f, "peer moved to {to} (after {unlogged} moves that are not logged)")
             }
+            ControlEvent::Stopped { .. } => f.write_str("the peer is being stopped"),
             ControlEvent::Silent { .. } => {
                 f.write_str("nothing received from the peer; sending a liveness probe")
             }
@@ -270,6 +276,7 @@ impl ControlEvent {
             | ControlEvent::Expired { peer, .. }
             | ControlEvent::Moved { peer, .. }
             | ControlEvent::Silent { peer }
+            | ControlEvent::Stopped { peer }
             | ControlEvent::Unresolved { peer, .. }
             | ControlEvent::HeardWithoutSession { peer }
             | ControlEvent::CannotSend { peer, .. }

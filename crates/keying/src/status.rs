@@ -9,7 +9,7 @@ use strait_ipsec::{IvMode, Payloads, PeerId};
 use strait_scheduler::Pace;
 use strait_wire::Spi;
 
-use crate::{Capabilities, PublicKey};
+use crate::{Capabilities, HandshakeFailure, PublicKey};
 
 /// Who began a handshake, as seen from here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,15 +38,23 @@ pub enum PeerState {
     Connecting,
     /// Packets can flow.
     Up,
+    /// Packets are sent under its keys, and it does not answer.
+    NoAnswer,
+    /// It has said that it is being stopped.
+    Down,
 }
 
-impl fmt::Display for PeerState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+impl PeerState {
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
             PeerState::Idle => "idle",
             PeerState::Connecting => "connecting",
             PeerState::Up => "up",
-        })
+            PeerState::NoAnswer => "no-answer",
+            PeerState::Down => "down",
+        }
     }
 }
 
@@ -99,10 +107,16 @@ pub struct PeerStatus {
     pub state: PeerState,
     /// The pair in use.
     pub association: Option<AssociationStatus>,
+    /// The first packet that it has not answered, or when it said that it is being stopped.
+    pub away_since: Option<Time>,
     /// When the last handshake succeeded.
     pub last_handshake: Option<Time>,
     /// How many handshakes failed since.
     pub failures: u32,
+    /// Why the last of them failed, and when.
+    pub last_failure: Option<(HandshakeFailure, Time)>,
+    /// When the next begins, if one waits for its time.
+    pub next_attempt: Option<Time>,
     /// How it is paced.
     pub pace: Pace,
     /// What it offered in the last handshake.

@@ -371,8 +371,8 @@ type OfPeer = fn(&PeerReport) -> Option<f64>;
 
 fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
     let known: [(&str, &str, &str, OfPeer); 16] = [
-        ("peer_up", "gauge", "1 if the peer has keys and packets can be sent, else 0.", |peer| {
-            Some(f64::from(u8::from(peer.state == "up")))
+        ("peer_up", "gauge", "1 if packets can be sent to the peer and it answers, else 0.", |peer| {
+            Some(f64::from(u8::from(peer.is_up())))
         }),
         ("peer_sent_packets_total", "counter", "Inner packets sent.", |peer| Some(number(peer.sent.packets))),
         (

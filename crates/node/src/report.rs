@@ -10,6 +10,7 @@ mod path;
 mod queue;
 mod repair;
 mod sessionless;
+pub(crate) mod trouble;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +26,7 @@ pub use queue::QueueReport;
 pub use repair::RepairReport;
 pub use sessionless::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport};
 pub use strait_ipsec::{CORRECTED_LOSS_MIN, REPAIR_ROUND_MAX, RepairState};
+pub use trouble::TroubleReport;
 
 /// The state and counters of a running node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -197,8 +199,11 @@ pub struct PeerReport {
     pub endpoint: Option<String>,
     /// Interface by which datagrams to it leave; none while there is no route to its endpoint.
     pub outer_interface: Option<String>,
-    /// `idle`, `connecting` or `up`; with manual keys `up`, `used-up` or `stopped`.
+    /// `idle`, `connecting`, `up`, `no-answer`, `down`, `refused`, `name-not-found` or `no-route`; with manual keys `up`, `used-up` or `stopped`.
     pub state: String,
+    /// What keeps it from answering; none while nothing does.
+    #[serde(default)]
+    pub trouble: Option<TroubleReport>,
     /// Memory that its history and byte caches take, in bytes.
     #[serde(default)]
     pub kept_bytes: u64,

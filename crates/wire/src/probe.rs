@@ -1,4 +1,4 @@
-//! Path probes under ESP next header 144: is a datagram of this size delivered?
+//! Path probes under ESP next header 144: is a datagram of this size delivered? In the same form, an end says that it is being stopped.
 //!
 //! ```text
 //! sub-type 0xF1 | kind | id (2) | size (2) | reserved (2) | padding to the size asked about
@@ -19,6 +19,8 @@ pub enum ProbeKind {
     Request = 1,
     /// Says that the request of the same id arrived.
     Answer = 2,
+    /// Says that this end is being stopped: it receives nothing any more. Id and size mean nothing.
+    Goodbye = 3,
 }
 
 /// One question or answer.
@@ -42,6 +44,7 @@ impl Probe {
         let kind = match (subtype, kind) {
             (SUBTYPE, 1) => ProbeKind::Request,
             (SUBTYPE, 2) => ProbeKind::Answer,
+            (SUBTYPE, 3) => ProbeKind::Goodbye,
             (SUBTYPE, _) => return Err(Malformed::new("probe kind", bytes)),
             _ => return Err(Malformed::new("probe sub-type", bytes)),
         };
@@ -84,7 +87,8 @@ mod tests {
             (0xf1, 0, Err("probe kind")),
             (0xf1, 1, Ok(ProbeKind::Request)),
             (0xf1, 2, Ok(ProbeKind::Answer)),
-            (0xf1, 3, Err("probe kind")),
+            (0xf1, 3, Ok(ProbeKind::Goodbye)),
+            (0xf1, 4, Err("probe kind")),
             (0xf1, 255, Err("probe kind")),
             (0xf0, 1, Err("probe sub-type")),
             (0xf2, 1, Err("probe sub-type")),
@@ -107,8 +111,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(answer: bool, id: u16, size: u16) {
-            let probe = Probe { kind: if answer { ProbeKind::Answer } else { ProbeKind::Request }, id, size };
+        fn round_trip(
+            kind in prop::sample::select(&[ProbeKind::Request, ProbeKind::Answer, ProbeKind::Goodbye][..]),
+            id: u16,
+            size: u16,
+        ) {
+            let probe = Probe { kind, id, size };
             let mut buf = [0xff; LEN];
             probe.emit(&mut buf).unwrap();
             prop_assert_eq!(Probe::parse(&buf), Ok(probe));

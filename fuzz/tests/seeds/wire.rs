@@ -238,6 +238,8 @@ pub fn probe_demux_vnet_seeds() -> Vec<Seed> {
     probe::Probe { kind: probe::ProbeKind::Request, id: 1, size: 1400 }.emit(&mut request).unwrap();
     let mut answer = vec![0; probe::LEN];
     probe::Probe { kind: probe::ProbeKind::Answer, id: 1, size: 1400 }.emit(&mut answer).unwrap();
+    let mut goodbye = vec![0; probe::LEN];
+    probe::Probe { kind: probe::ProbeKind::Goodbye, id: 0, size: 0 }.emit(&mut goodbye).unwrap();
     let mut offload = [0; vnet::LEN];
     let header = vnet::Header {
         flags: vnet::NEEDS_CSUM,
@@ -251,6 +253,7 @@ pub fn probe_demux_vnet_seeds() -> Vec<Seed> {
     vec![
         ("probe_demux_vnet", "request", request),
         ("probe_demux_vnet", "answer", answer),
+        ("probe_demux_vnet", "goodbye", goodbye),
         ("probe_demux_vnet", "offload", offload.to_vec()),
         ("probe_demux_vnet", "keepalive", vec![0xff]),
         ("probe_demux_vnet", "quic", vec![0xc0; 20]),

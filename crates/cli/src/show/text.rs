@@ -134,6 +134,7 @@ fn one_peer(peer: &PeerReport) -> String {
             "last handshake",
             if manual.is_some() || peer.sessionless.is_some() { String::new() } else { handshake(peer) },
         ),
+        ("last failure", peer.last_failure().unwrap_or_default()),
         ("without session", peer.sessionless.as_ref().map(sessionless::keys).unwrap_or_default()),
         ("packet keys", peer.sessionless.as_ref().map(sessionless::packet_keys).unwrap_or_default()),
         ("manual keys", manual.map(manual::protocols).unwrap_or_default()),
@@ -145,7 +146,8 @@ fn one_peer(peer: &PeerReport) -> String {
         ("link rate", path::link_rate(peer)),
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
-        ("path", peer.path.as_ref().map(path::state).unwrap_or_default()),
+        ("last heard", last_heard(peer)),
+        ("path", peer.path.as_ref().map(|it| path::state(it) + &age(peer)).unwrap_or_default()),
         ("repair", repair(&repair::state)),
         ("missing", repair(&repair::missing)),
         ("repair cost", repair(&|it| repair::cost(peer, it))),
@@ -155,7 +157,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("inner MTU", format!("{} bytes", peer.inner_mtu)),
         ("sent as", sent_as(peer)),
     ];
-    format!("peer {}: {}\n{}{}", peer.name, peer.state, list(&lines), traffic(peer).render(2))
+    format!("peer {}: {}\n{}{}", peer.name, peer.condition(), list(&lines), traffic(peer).render(2))
 }
 
 fn sent_as(peer: &PeerReport) -> String {
@@ -172,6 +174,18 @@ fn handshake(peer: &PeerReport) -> String {
         0 => last,
         count => format!("{last}; {} failed since", counted(u64::from(count), "handshake")),
     }
+}
+
+fn last_heard(peer: &PeerReport) -> String {
+    let association = peer.association.as_ref().and_then(|it| it.last_received_age_seconds);
+    let manual = peer.manual.as_ref().and_then(|it| it.last_received_age_seconds);
+    association.or(manual).map_or(String::new(), |ago| format!("{} ago", span(ago)))
+}
+
+/// How old the figures of the path are, where the peer has not answered since.
+fn age(peer: &PeerReport) -> String {
+    let silent = peer.trouble.as_ref().and_then(|it| it.away_seconds);
+    silent.map_or(String::new(), |since| format!("; {} old", span(since)))
 }
 
 fn associations(association: &AssociationReport) -> String {

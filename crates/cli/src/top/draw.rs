@@ -157,7 +157,7 @@ fn head(view: &View) -> Line<'static> {
                 all => format!(" ({} of {all})", place + 1),
             };
             let endpoint = peer.endpoint.as_deref().unwrap_or("address unknown");
-            format!("peer {}{several}: {}, {}", plain(&peer.name), plain(&peer.state), plain(endpoint))
+            format!("peer {}{several}: {}, {}", plain(&peer.name), plain(&peer.condition()), plain(endpoint))
         }
     };
     Line::styled(format!("{up}  {peer}"), Theme::bold())

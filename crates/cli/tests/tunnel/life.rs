@@ -2,12 +2,12 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 use serde_json::Value;
 use strait_testbed::{Extra, TwoHosts};
 
-use crate::pair::{Family, Pair, allowed, fast, program};
+use crate::pair::{Family, Pair, allowed, echoes, eventually, fast, program};
 
 /// Runs `strait` at the first site, with a place for sockets of its own.
 fn strait(pair: &Pair, arguments: &[&str]) -> Output {
@@ -56,6 +56,39 @@ fn into_the_background_and_down_again() {
     let down = strait(&pair, &["down"]);
     assert_eq!(down.status.code(), Some(3), "{}", text(&down.stderr));
     assert!(log.exists());
+
+    eventually("the other end hears of it", || pair.peer(1)["state"] == "down");
+    let shown = text(&pair.daemon(1).command(&["show"]).output().unwrap().stdout);
+    assert!(shown.contains("peer site-a: down, stopped there "), "{shown}");
+    let up = strait(&pair, &["up", &file, "--log-file", log.to_str().unwrap()]);
+    assert!(up.status.success(), "{}", text(&up.stderr));
+    pair.tcp(1, Family::V4, 50_000);
+    eventually("both are up again", || pair.peer(1)["state"] == "up");
+    assert!(strait(&pair, &["down"]).status.success());
+}
+
+#[test]
+fn a_peer_that_was_killed_is_shown_as_one_that_does_not_answer() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::up(TwoHosts::direct(fast()).unwrap(), Extra::default());
+    let to = pair.inside(1, Family::V4).to_string();
+    let (answered, said) = echoes(&pair.hosts.a, 5, &[&to]);
+    assert_eq!(answered, 5, "{said}");
+    let mut pings =
+        pair.hosts.a.command("ping").args(["-n", "-q", &to]).stdout(Stdio::null()).spawn().unwrap();
+    pair.kill(1);
+    eventually("it is missed", || pair.peer(0)["state"] == "no-answer");
+    let shown = text(&pair.daemon(0).command(&["show"]).output().unwrap().stdout);
+    assert!(shown.contains("peer site-b: no answer for ") && shown.contains("last heard"), "{shown}");
+    let away = pair.peer(0)["trouble"]["away_seconds"].as_f64().unwrap();
+    assert!(away > 1.0, "{away}");
+    pair.start(1, Extra::default());
+    eventually("it is up again", || pair.peer(0)["state"] == "up");
+    assert!(pair.peer(0)["trouble"].is_null());
+    pings.kill().unwrap();
+    pings.wait().unwrap();
 }
 
 #[test]

@@ -119,7 +119,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         }
     }
 
-    /// The peer asks for a sign of life, or answers.
+    /// The peer asks for a sign of life, answers, or is being stopped.
     pub(super) fn probe(&mut self, origin: Origin, payload: &[u8]) -> Result<(), Reason> {
         let probe = probe::Probe::parse(payload).map_err(|_| Reason::MalformedEsp)?;
         let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
@@ -129,6 +129,10 @@ impl<I: Inlet> Unpacker<'_, I> {
         self.inlet.order(match probe.kind {
             probe::ProbeKind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
             probe::ProbeKind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
+            probe::ProbeKind::Goodbye => {
+                self.inlet.notice(Notice::Stopped(origin.peer));
+                return Ok(());
+            }
         });
         Ok(())
     }

@@ -27,9 +27,7 @@ impl Outbound {
             Order::Policies(policies) => self.obey_policies(policies, now, outlet),
             Order::NoPeer(to, until) => self.no_peer(to, until, now),
             Order::Rules(rules) => self.stages.compressor.obey(rules),
-            Order::Link(up, overhead) => {
-                self.stages.transmitter.departure.set_own_link(up, overhead, now);
-            }
+            Order::Link(up, overhead) => self.stages.transmitter.departure.set_own_link(up, overhead, now),
             Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
             Order::Explain => self.explain(now, outlet),
             Order::Transmit(to, bytes) => {
@@ -72,6 +70,7 @@ impl Outbound {
                 self.send_to(peer, now, outlet, |sender, tx| sender.acknowledge(tx, said, elsewhere));
             }
             Order::Probe(peer) => self.send_to(peer, now, outlet, Transmitter::ask_life),
+            Order::Goodbye(peer) => self.send_to(peer, now, outlet, Transmitter::say_goodbye),
             Order::AnswerProbe(peer, id, size) => {
                 self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
             }

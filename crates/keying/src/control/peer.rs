@@ -99,6 +99,8 @@ pub(crate) struct PeerRecord {
     /// When anything but ESP was last sent to it.
     pub(crate) sent_at: Time,
     last_handshake: Option<Time>,
+    /// When it said that it is being stopped, if there was no session since.
+    stopped: Option<Time>,
     pub(crate) theirs: RemoteEnd,
     announced: Announced,
     /// Under which number this node keeps history of it.
@@ -142,6 +144,7 @@ impl PeerRecord {
             offers: Budget::new(OFFERS.0, OFFERS.1),
             sent_at: now,
             last_handshake: None,
+            stopped: None,
             theirs: RemoteEnd { capabilities: None, load: 1.0 },
             announced: Announced {
                 reports_left: 0,
@@ -234,7 +237,7 @@ impl PeerRecord {
 
     /// An attempt failed: the next waits longer, and asks anew where the peer is.
     pub(crate) fn attempt_failed(&mut self, why: HandshakeFailure, now: Time, context: &mut ControlContext) {
-        let retry = Some(self.initiation.failed(now, &mut context.random));
+        let retry = Some(self.initiation.failed(why.clone(), now, &mut context.random));
         let failures = self.initiation.failures();
         context.log(ControlEvent::Failed { peer: self.id(), role: Role::Initiator, why, failures, retry });
     }
@@ -273,12 +276,23 @@ impl PeerRecord {
         self.announced.no_endpoint_logged = false;
         self.initiation.established(now);
         self.last_handshake = Some(now);
+        self.stopped = None;
         self.config.spec.counters.stream.note_session();
         self.pairs.replace(pair, now, context);
         self.update_pace(context);
         self.tell_ends(context);
         context.order_out(outbound::Order::Install(outbound));
         context.log(event);
+        context.tick_from(now);
+    }
+
+    /// It is being stopped: its pair is of no use any more, and a handshake with it none at once.
+    pub(crate) fn stopped(&mut self, now: Time, context: &mut ControlContext) {
+        let Some(spi) = self.pairs.stop(now, context) else { return };
+        self.initiation.pause(now, &mut context.random);
+        self.stopped = Some(now);
+        context.order_out(outbound::Order::Withdraw(self.id(), spi));
+        context.log(ControlEvent::Stopped { peer: self.id() });
         context.tick_from(now);
     }
 

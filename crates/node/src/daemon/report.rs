@@ -24,7 +24,8 @@ use crate::cpu_time;
 use crate::report::{
     AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
     DirectoryReport, DropReport, FolderReport, HistoryReport, NodeReport, PathReport, PeerReport,
-    QueueReport, RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport, ratio,
+    QueueReport, RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport,
+    TroubleReport, ratio, trouble,
 };
 use crate::{logging, outward};
 
@@ -126,7 +127,8 @@ impl Daemon {
             sessionless: self.control.sessionless_status(id).map(|status| sessionless::peer(&status, now)),
             public_key: peer.public_key().map(ToString::to_string),
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
-            state: status.state.to_string(),
+            state: trouble::state(&status, report.outer_interface.is_some()).to_owned(),
+            trouble: TroubleReport::of(&status, now),
             carrier: carrier(
                 peer,
                 self.direct.is_some(),
@@ -233,6 +235,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         endpoint: None,
         outer_interface: None,
         state: String::new(),
+        trouble: None,
         kept_bytes: 0,
         allowed_ips: peer.allowed_ips.iter().map(ToString::to_string).collect(),
         association: None,

@@ -68,7 +68,7 @@ fn carrier() -> CarrierReport {
     }
 }
 
-fn peer() -> PeerReport {
+pub(crate) fn peer() -> PeerReport {
     PeerReport {
         name: "site \"b\"\\\n".to_owned(),
         keys: "session".to_owned(),
@@ -99,6 +99,7 @@ fn peer() -> PeerReport {
         }),
         last_handshake_age_seconds: None,
         handshake_failures: 2,
+        trouble: None,
         link_rate_bits_per_second: Some(1_500_000),
         path: Some(PathReport {
             estimated_rate_bits_per_second: Some(1_500_000),

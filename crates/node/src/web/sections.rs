@@ -159,7 +159,7 @@ pub(super) fn link(report: &DaemonReport, earlier: Option<Earlier<'_>>) -> Strin
         let loss = path.filter(|path| path.delivery_reports_received > 0).map(|path| path.loss_ratio);
         vec![
             peer.name.clone(),
-            peer.state.clone(),
+            peer.condition(),
             rate,
             how.to_owned(),
             sending,

@@ -40,13 +40,14 @@ pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHer
         let metered = report.metered;
         for peer in report.peers {
             // With an idle peer the daemon begins a session when a stream is wanted.
-            let idle = peer.state == "idle";
-            let key = peer.public_key.filter(|_| idle || peer.state == "up");
+            let (up, idle) = (peer.is_up(), peer.state == "idle");
+            let silent = matches!(peer.state.as_str(), "no-answer" | "down");
+            let key = peer.public_key.filter(|_| up || idle || silent);
             let Some(key) = key.and_then(|key| key.parse().ok()) else { continue };
-            let doubtful = idle && (peer.handshake_failures > 0 || peer.endpoint.is_none());
+            let doubtful = silent || idle && (peer.handshake_failures > 0 || peer.endpoint.is_none());
             let urgent_until = urgent_until(&metered, &peer.name);
             let interface = interface.clone();
-            there.insert(key, PeerHere { name: peer.name, interface, up: !idle, doubtful, urgent_until });
+            there.insert(key, PeerHere { name: peer.name, interface, up, doubtful, urgent_until });
         }
     }
     there

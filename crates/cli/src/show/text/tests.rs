@@ -79,24 +79,10 @@ fn peer() -> PeerReport {
         endpoint: Some("198.18.0.2:51820".to_owned()),
         outer_interface: Some("eth0".to_owned()),
         state: "up".to_owned(),
+        trouble: None,
         kept_bytes: 0,
         allowed_ips: vec!["10.77.0.2/32".to_owned()],
-        association: Some(AssociationReport {
-            suite: "aes-128-gcm".to_owned(),
-            iv: "implicit".to_owned(),
-            payloads: "strait".to_owned(),
-            role: "initiator".to_owned(),
-            inbound_spi: "0x04000001".to_owned(),
-            outbound_spi: "0x0c0000ff".to_owned(),
-            age_seconds: 60.0,
-            next_rekey_seconds: 3540.0,
-            inbound_packets: 1,
-            inbound_bytes: 2,
-            outbound_packets: 3,
-            outbound_bytes: 4,
-            last_received_age_seconds: None,
-            last_sent_age_seconds: Some(0.5),
-        }),
+        association: Some(association()),
         last_handshake_age_seconds: Some(61.9),
         handshake_failures: 0,
         link_rate_bits_per_second: Some(1_492_500),
@@ -128,6 +114,25 @@ fn peer() -> PeerReport {
         header_compression_saved_bytes: 150_000,
         queue: queue(),
         inner_mtu: 1420,
+    }
+}
+
+fn association() -> AssociationReport {
+    AssociationReport {
+        suite: "aes-128-gcm".to_owned(),
+        iv: "implicit".to_owned(),
+        payloads: "strait".to_owned(),
+        role: "initiator".to_owned(),
+        inbound_spi: "0x04000001".to_owned(),
+        outbound_spi: "0x0c0000ff".to_owned(),
+        age_seconds: 60.0,
+        next_rekey_seconds: 3540.0,
+        inbound_packets: 1,
+        inbound_bytes: 2,
+        outbound_packets: 3,
+        outbound_bytes: 4,
+        last_received_age_seconds: None,
+        last_sent_age_seconds: Some(0.5),
     }
 }
 
@@ -453,7 +458,7 @@ fn a_peer_that_never_answered() {
         ..peer()
     };
     let shown = render(&report);
-    for line in ["peer site-b: connecting", "unknown", "never; 2 handshakes failed since"] {
+    for line in ["peer site-b: connecting (attempt 3)", "unknown", "never; 2 handshakes failed since"] {
         assert!(shown.contains(line), "{line} is not in\n{shown}");
     }
     assert!(!shown.contains("SA pair") && !shown.contains("link rate"), "{shown}");

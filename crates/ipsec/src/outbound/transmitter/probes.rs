@@ -4,12 +4,12 @@ use strait_wire::Protocol;
 use strait_wire::probe::{self, Probe, ProbeKind};
 
 use super::{Transmitter, Unsealed};
-use crate::Reason;
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::direct::DirectProbe;
 use crate::outbound::path_mtu::{ANY_SIZE, Wanted};
 use crate::outbound::train::{Heading, Via};
 use crate::wrap::Head;
+use crate::{OutboundSa, Payloads, Reason};
 
 impl Transmitter {
     /// Probes of the path, where the searches want them; only ever called under traffic.
@@ -79,6 +79,15 @@ impl Transmitter {
         self.departure.depart_first(tx);
     }
 
+    /// Tells a peer that takes such that this node is being stopped, after all that waits for it.
+    pub(in crate::outbound) fn say_goodbye(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let strait = |sa: &OutboundSa| matches!(sa.payloads, Payloads::Strait { .. });
+        if !tx.own.quiet && tx.link.association.sa.as_ref().is_some_and(strait) {
+            let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Goodbye, id: 0, size: ANY_SIZE });
+            self.departure.depart_first(tx);
+        }
+    }
+
     /// Sends a packet without content (RFC 4303 section 2.6), the shortest that shows that this end is alive.
     pub(in crate::outbound) fn send_empty(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         if tx.own.quiet {
@@ -108,7 +117,7 @@ impl Transmitter {
         self.departure.begin_train(tx.link.spec.id);
         let padded = match probe.kind {
             ProbeKind::Request => sa.payload_room(sa.front_len(Head::Fresh(CONTROL_TOS)), room),
-            ProbeKind::Answer => 0,
+            ProbeKind::Answer | ProbeKind::Goodbye => 0,
         };
         self.seal_own(tx, via, (Protocol::AGGFRAG, padded.max(probe::LEN)), |payload| {
             payload.fill(0);

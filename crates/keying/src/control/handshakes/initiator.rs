@@ -53,11 +53,11 @@ impl Handshakes {
     fn unresolved(&mut self, sessions: &mut Sessions, id: PeerId, why: String, since: Time, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Where::Name(name) = &peer.config.place {
-            context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why });
+            context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why: why.clone() });
         }
         match peer.endpoint {
             Some(to) => self.connect(sessions, id, to, since, now),
-            None => peer.attempt_failed(HandshakeFailure::Unresolved, now, context),
+            None => peer.attempt_failed(HandshakeFailure::Unresolved(why), now, context),
         }
     }
 

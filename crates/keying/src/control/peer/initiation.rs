@@ -8,8 +8,8 @@ use strait_clock::{Deadline, Random, Time};
 
 use super::super::context::jitter;
 use super::ATTEMPT;
-use crate::Where;
 use crate::channel::ChannelId;
+use crate::{HandshakeFailure, Where};
 
 /// The first pause after a failed attempt; it doubles with each (as the sixty-second cap, `WireGuard`'s
 /// and IKE daemons' practice).
@@ -62,6 +62,8 @@ pub(crate) struct Initiation {
     state: InitiationState,
     /// Failed attempts in a row.
     failures: u32,
+    /// The last of them: why it failed, and when.
+    last_failure: Option<(HandshakeFailure, Time)>,
     /// No attempt before then.
     not_before: Time,
     /// Ask for the address of the peer's name before the next attempt.
@@ -72,7 +74,7 @@ use InitiationState::{Connecting, Idle, Resolving, Wanted};
 
 impl Initiation {
     pub(crate) const fn new(now: Time) -> Initiation {
-        Initiation { state: Idle, failures: 0, not_before: now, look_up: false }
+        Initiation { state: Idle, failures: 0, last_failure: None, not_before: now, look_up: false }
     }
 
     /// How far it is.
@@ -83,6 +85,16 @@ impl Initiation {
     /// Failed attempts in a row.
     pub(crate) const fn failures(&self) -> u32 {
         self.failures
+    }
+
+    /// Why the last of these attempts failed, and when.
+    pub(crate) const fn last_failure(&self) -> Option<&(HandshakeFailure, Time)> {
+        self.last_failure.as_ref()
+    }
+
+    /// Until when an attempt that is wanted waits, because of a failure or of the peer's own handshake, `answered`.
+    pub(crate) fn waits_until(&self, answered: Time) -> Option<Time> {
+        matches!(self.state, Wanted { .. }).then(|| self.not_before.max(answered))
     }
 
     /// Whether an attempt is under way.
@@ -160,14 +172,16 @@ impl Initiation {
     pub(crate) fn established(&mut self, now: Time) {
         self.set_until(None);
         self.failures = 0;
+        self.last_failure = None;
         self.not_before = now;
         self.look_up = false;
     }
 
     /// The attempt failed; returns how long no other may begin.
-    pub(crate) fn failed(&mut self, now: Time, random: &mut Random) -> Duration {
+    pub(crate) fn failed(&mut self, why: HandshakeFailure, now: Time, random: &mut Random) -> Duration {
         self.rest();
         self.look_up = true;
+        self.last_failure = Some((why, now));
         self.failures = self.failures.saturating_add(1);
         let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
         let pause = jitter(pause, random);
@@ -179,6 +193,11 @@ impl Initiation {
     pub(crate) fn yielded(&mut self, now: Time, random: &mut Random) {
         self.rest();
         self.not_before = now + jitter(YIELD_PAUSE, random);
+    }
+
+    /// No attempt begins for a while, though none failed: the peer is being stopped.
+    pub(crate) fn pause(&mut self, now: Time, random: &mut Random) {
+        self.not_before = now + jitter(FIRST_PAUSE, random);
     }
 
     /// Drops the attempt in favour of another; returns the channel that is to be closed.

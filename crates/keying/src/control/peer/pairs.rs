@@ -222,6 +222,13 @@ impl SaPairs {
         self.in_use.take_if(|pair| pair.expires <= now)
     }
 
+    /// Stops using the pair in use, whose inbound half fades; its outbound SPI is returned.
+    pub(crate) fn stop(&mut self, now: Time, context: &mut ControlContext) -> Option<Spi> {
+        let pair = self.in_use.take()?;
+        self.fade(pair.inbound, now, context);
+        Some(pair.outbound.spi)
+    }
+
     fn fade(&mut self, half: SaHalf, now: Time, context: &mut ControlContext) {
         self.fading.push(FadingSa { half, until: now + GRACE });
         if self.fading.len() > FADING {

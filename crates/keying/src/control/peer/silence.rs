@@ -12,6 +12,15 @@ use crate::ControlEvent;
 /// Sending for this long without hearing anything is answered with a probe (`WireGuard`'s
 /// KEEPALIVE_TIMEOUT).
 const DEAF: Duration = Duration::from_secs(10);
+/// The same in a conversation, where answers came until then: three times the shortest retransmission timeout of TCP (RFC 6298
+/// section 2.4).
+const INTERRUPTED: Duration = Duration::from_secs(3);
+/// Looks, a second apart, at which both ends had spoken: a conversation. One that goes on is interrupted when as many find that
+/// something was sent; a single packet is no sign.
+const CONVERSATION: u8 = 3;
+/// How long an answer to the probe has at least before the peer counts as one that does not answer: TCP's shortest retransmission
+/// timeout (RFC 6298 section 2.4). It has three round trips, if that is longer.
+const PROBE_LEAST: Duration = Duration::from_secs(1);
 /// How long the probe has (with the former, `WireGuard`'s KEEPALIVE_TIMEOUT + REKEY_TIMEOUT).
 const PROBED: Duration = Duration::from_secs(5);
 
@@ -49,6 +58,14 @@ pub(crate) struct Silence {
     since: Option<Time>,
     /// When the peer was probed.
     probed: Option<Time>,
+    /// When it was last looked.
+    looked: Time,
+    /// Looks at which both ends had spoken since the one before, and answers had come soon.
+    talks: u8,
+    /// Looks of this silence at which something had been sent since the one before.
+    sends: u8,
+    /// Whether the peer has not answered the probe in time.
+    unanswered: bool,
 }
 
 /// What a silence calls for.
@@ -62,13 +79,29 @@ enum SilenceAnswer {
 impl Silence {
     /// Takes when something was last sent and last heard. Silence grows only while packets are sent: the
     /// last word of a conversation needs no answer, or two idle nodes would probe each other for ever.
-    fn note(&mut self, sent: Time, heard: Time, now: Time) -> SilenceAnswer {
+    fn note(&mut self, sent: Time, heard: Time, round_trip: Duration, now: Time) -> SilenceAnswer {
+        let before = core::mem::replace(&mut self.looked, now);
         if self.since.is_none_or(|since| heard >= since) {
-            *self = Silence { since: (sent > heard).then_some(sent), probed: None };
+            // Neither an answer to a probe nor a late one is a conversation.
+            let soon = self.since.is_none_or(|since| heard < since + INTERRUPTED);
+            let talked = sent > before && heard > before;
+            let talks = if soon && self.probed.is_none() { self.talks } else { 0 };
+            let since = (sent > heard).then_some(sent);
+            *self = Silence {
+                since,
+                talks: talks.saturating_add(u8::from(talked)),
+                looked: now,
+                ..Silence::default()
+            };
         }
         let Some(since) = self.since else { return SilenceAnswer::Nothing };
+        self.sends = self.sends.saturating_add(u8::from(sent > before));
+        let interrupted = self.talks >= CONVERSATION && self.sends >= CONVERSATION;
+        let deaf = if interrupted { INTERRUPTED } else { DEAF };
+        let answer = (3 * round_trip).clamp(PROBE_LEAST, PROBED);
+        self.unanswered = self.probed.is_some_and(|probed| probed + answer <= now);
         match self.probed {
-            None if sent >= since + DEAF => {
+            None if sent >= since + deaf => {
                 self.probed = Some(now);
                 SilenceAnswer::Probe
             }
@@ -76,6 +109,11 @@ impl Silence {
             Some(probed) if now >= probed + PROBED && sent + DEAF + PROBED > now => SilenceAnswer::Handshake,
             _ => SilenceAnswer::Nothing,
         }
+    }
+
+    /// The first packet that the peer, last heard at `heard`, has not answered, and neither a probe after it.
+    fn unanswered_since(&self, heard: Time) -> Option<Time> {
+        self.since.filter(|since| self.unanswered && heard < *since)
     }
 }
 
@@ -103,13 +141,22 @@ impl PeerRecord {
         }
     }
 
+    /// When it was last heard, its last handshake included.
+    fn heard(&self) -> Option<Time> {
+        self.pairs.last_heard().max(self.pairs.in_use().map(|pair| pair.established))
+    }
+
+    /// The first packet that it has not answered, if it does not answer.
+    pub(super) fn unanswered_since(&self) -> Option<Time> {
+        self.silence.unanswered_since(self.heard()?)
+    }
+
     /// Probes a peer that answers nothing, then wants a handshake with it.
     pub(crate) fn check_silence(&mut self, now: Time, context: &mut ControlContext) {
         let Some(pair) = self.pairs.in_use() else { return };
-        let Some(sent) = pair.outbound.usage.last() else { return };
-        let established = pair.established;
-        let heard = self.pairs.last_heard().map_or(established, |heard| heard.max(established));
-        match self.silence.note(sent, heard, now) {
+        let (Some(sent), Some(heard)) = (pair.outbound.usage.last(), self.heard()) else { return };
+        let round_trip = self.config.spec.counters.path.get().and_then(|path| path.round_trip);
+        match self.silence.note(sent, heard, round_trip.unwrap_or_default(), now) {
             SilenceAnswer::Nothing => {}
             SilenceAnswer::Probe => {
                 context.order_out(outbound::Order::Probe(self.id()));
@@ -144,6 +191,53 @@ mod tests {
             }
         }
         at
+    }
+
+    /// When a peer that hears nothing any more from the tenth second on is probed, when it counts as one that does not answer, and when a
+    /// handshake is wanted with it, if it is sent packets in these seconds, and answers where both are true.
+    fn course(sends: impl Fn(u64) -> bool, answers: impl Fn(u64) -> bool) -> [Option<u64>; 3] {
+        let (mut silence, mut sent, mut heard) = (Silence::default(), Time::ZERO, Time::ZERO);
+        let mut course = [None; 3];
+        for second in 1..=40 {
+            let now = Time::from_millis(second * 1000);
+            if sends(second) {
+                sent = Time::from_millis(second * 1000 - 500);
+                heard = if answers(second) { Time::from_millis(second * 1000 - 400) } else { heard };
+            }
+            let answer = silence.note(sent, heard, Duration::from_millis(100), now);
+            let unanswered = silence.unanswered_since(heard).is_some();
+            let now = [answer == SilenceAnswer::Probe, unanswered, answer == SilenceAnswer::Handshake];
+            for (at, is) in course.iter_mut().zip(now) {
+                *at = at.or_else(|| is.then_some(second));
+            }
+        }
+        course
+    }
+
+    #[test]
+    fn peer_that_answered_until_now_is_missed_sooner() {
+        let dies = |second| second < 10;
+        assert_eq!(course(|_| true, dies), [Some(13), Some(14), Some(18)]);
+        assert_eq!(course(|_| true, |_| false), [Some(11), Some(12), Some(16)], "none answered before");
+        assert_eq!(course(|_| true, |_| true), [None; 3]);
+        assert_eq!(course(|second| second <= 10, dies), [None; 3], "the last word needs no answer");
+        assert_eq!(course(|second| second % 5 == 0, |_| true), [None; 3]);
+        let rare = course(|second| second % 5 == 0, dies);
+        assert_eq!(rare, [Some(20), Some(21), Some(25)], "too few packets for a conversation");
+    }
+
+    #[test]
+    fn answer_to_a_probe_is_no_conversation() {
+        let (mut silence, mut probes) = (Silence::default(), 0);
+        let mut heard = Time::ZERO;
+        for second in 1..=120 {
+            let now = Time::from_millis(second * 1000);
+            let sent = Time::from_millis(second * 1000 - 500);
+            if silence.note(sent, heard, Duration::from_millis(100), now) == SilenceAnswer::Probe {
+                (heard, probes) = (Time::from_millis(second * 1000 + 100), probes + 1);
+            }
+        }
+        assert!((10..=12).contains(&probes), "{probes} probes of 120 s");
     }
 
     #[test]

@@ -10,9 +10,12 @@ use crate::{AssociationStatus, PeerState, PeerStatus, SaStatus};
 impl PeerRecord {
     pub(crate) fn status(&self, up: LinkRate) -> PeerStatus {
         let begun = self.initiation.state() != InitiationState::Idle || self.pairs.unconfirmed().is_some();
+        let unanswered_since = self.unanswered_since();
         let state = match self.pairs.in_use() {
+            Some(_) if unanswered_since.is_some() => PeerState::NoAnswer,
             Some(_) => PeerState::Up,
             None if begun => PeerState::Connecting,
+            None if self.stopped.is_some() => PeerState::Down,
             None => PeerState::Idle,
         };
         PeerStatus {
@@ -22,8 +25,11 @@ impl PeerRecord {
             endpoint: self.config.spec.counters.endpoint.get(),
             state,
             association: self.pairs.in_use().map(|pair| self.association(pair)),
+            away_since: unanswered_since.or(self.stopped),
             last_handshake: self.last_handshake,
             failures: self.initiation.failures(),
+            last_failure: self.initiation.last_failure().cloned(),
+            next_attempt: self.initiation.waits_until(self.answered_until()),
             pace: self.pace(up),
             capabilities: self.theirs.capabilities.clone(),
         }

@@ -100,8 +100,11 @@ impl SessionlessPeers {
             endpoint: status.endpoint,
             state: if heard || status.outbound.is_some() { PeerState::Up } else { PeerState::Idle },
             association: None,
+            away_since: None,
             last_handshake: None,
             failures: 0,
+            last_failure: None,
+            next_attempt: None,
             pace: status.pace,
             capabilities: self.peers.get(&id)?.terms.card.as_ref().map(|card| card.capabilities.clone()),
         })

@@ -353,7 +353,8 @@ fn silent_resolver_fails_attempts_until_trying_ends() {
     world.run(120 * SECOND);
     assert!(world.nodes[0].lookups.len() >= 3, "{:?}", world.nodes[0].lookups);
     assert!(
-        world.count(0, |e| matches!(e, ControlEvent::Failed { why: HandshakeFailure::Unresolved, .. })) >= 3
+        world.count(0, |e| matches!(e, ControlEvent::Failed { why: HandshakeFailure::Unresolved(_), .. }))
+            >= 3
     );
     assert_eq!(world.sent, 0);
     let late = world.nodes[0].lookups.len();

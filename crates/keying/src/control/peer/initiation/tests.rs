@@ -53,7 +53,7 @@ fn apply(initiation: &mut Initiation, stimulus: Stimulus) -> Option<NextAttempt>
         Stimulus::ConnectingOn(channel) => initiation.connecting(channel, EARLIER),
         Stimulus::Completed => initiation.completed(),
         Stimulus::Established => initiation.established(NOW),
-        Stimulus::Failed => drop(initiation.failed(NOW, &mut random)),
+        Stimulus::Failed => drop(initiation.failed(HandshakeFailure::TimedOut, NOW, &mut random)),
         Stimulus::Yielded => initiation.yielded(NOW, &mut random),
         Stimulus::GiveWay => drop(initiation.give_way()),
     }
@@ -137,7 +137,7 @@ fn pause_doubles_with_each_failure_and_ends_with_a_pair() {
     let (mut initiation, mut random) = (Initiation::new(NOW), Random::new(2));
     for expected in [1, 2, 4, 8, 16, 32, 60, 60, 60] {
         initiation.want(LATEST);
-        let pause = initiation.failed(NOW, &mut random);
+        let pause = initiation.failed(HandshakeFailure::TimedOut, NOW, &mut random);
         let range = Duration::from_secs(expected).mul_f64(0.75)..=Duration::from_secs(expected).mul_f64(1.25);
         assert!(range.contains(&pause), "{pause:?} is not about {expected} s");
         assert_eq!(initiation.deadline(Time::ZERO).unwrap().at, (NOW + pause).min(LATEST));
