@@ -65,6 +65,8 @@ pub(crate) struct ContentSender<'a> {
     repeats: SentFiles,
     nonces: SenderNonces,
     buffer: Vec<u8>,
+    /// Bytes of the file under way that were told to have moved.
+    told: u64,
 }
 
 /// The random bytes of both ends, of which the key of chunk ids is made.
@@ -84,7 +86,7 @@ impl<'a> ContentSender<'a> {
         watch: Watch<'a>,
     ) -> ContentSender<'a> {
         let (sent, repeats) = (SentContents::default(), SentFiles::default());
-        ContentSender { desk, out, watch, sent, repeats, nonces, buffer: vec![0; BLOCK] }
+        ContentSender { desk, out, watch, sent, repeats, nonces, buffer: vec![0; BLOCK], told: 0 }
     }
 
     /// The key of chunk ids. None before the server said its half.
@@ -105,11 +107,12 @@ impl<'a> ContentSender<'a> {
         let EntryKind::File { size } = entry.kind else { return Ok(()) };
         let mut expected = ContentState { size, modified: entry.modified, version: entry.version };
         let WantedFile { index, mut how, mut ids, again: void } = wanted;
-        if void {
+        if let Some(bytes) = void {
             let ContentState { size, modified, version } = expected;
             self.out.put(FileMessage::Again { entry: index, size, modified, version }).map_err(|_| Over)?;
+            self.out.tell(TransferEvent::Void { bytes });
         }
-        if !void && self.may_be_there(&how, size) {
+        if void.is_none() && self.may_be_there(&how, size) {
             let asked = how == HowWanted::Hash;
             match self.same(origin, entry, expected, asked) {
                 Ok(true) => return Ok(()),
@@ -122,6 +125,9 @@ impl<'a> ContentSender<'a> {
         let mut again = false;
         loop {
             let sent = self.attempt(origin, entry, expected, &how, ids.take());
+            if let Err(Halt::Changed | Halt::Entry(_)) = &sent {
+                self.out.tell(TransferEvent::Void { bytes: self.told });
+            }
             match sent {
                 Ok(()) => return Ok(()),
                 Err(Halt::Over) => return Err(Over),
@@ -154,6 +160,7 @@ impl<'a> ContentSender<'a> {
         how: &HowWanted,
         ids: Option<SignatureIds>,
     ) -> Result<(), Halt> {
+        self.told = 0;
         let (mut content, opened) = open(origin, entry, expected)?;
         let held = match how {
             HowWanted::Pieces { held, .. } => &held[..],
@@ -188,6 +195,7 @@ impl<'a> ContentSender<'a> {
         let root = hash.finish().ok_or(Halt::Entry(FaultReason::System.into()))?;
         self.sent.add(origin.copies(), entry, opened, root);
         self.note(size, root);
+        self.desk.note_told(entry.index, self.told);
         Ok(self.out.put(FileMessage::End { entry: entry.index, size, root })?)
     }
 
@@ -222,7 +230,7 @@ impl<'a> ContentSender<'a> {
             hash.update(&self.buffer[..got]);
             let bytes = self.buffer[..got].to_vec();
             self.out.put(FileMessage::Data { entry: entry.index, offset: at, bytes })?;
-            self.out.tell(TransferEvent::Moved { bytes: got as u64 });
+            self.moved(got as u64);
         }
         Ok(())
     }
@@ -234,10 +242,15 @@ impl<'a> ContentSender<'a> {
             self.look(entry)?;
             let step = left.min(HOLE_STEP);
             hash.zeros(step);
-            self.out.tell(TransferEvent::Moved { bytes: step });
+            self.moved(step);
             left -= step;
         }
         Ok(())
+    }
+
+    fn moved(&mut self, bytes: u64) {
+        self.told += bytes;
+        self.out.tell(TransferEvent::Moved { bytes });
     }
 
     /// Whether the file is still wanted.

@@ -35,6 +35,9 @@ struct OnItsWay {
     answered: bool,
     /// It is sent as a patch, or as its hash. The receiver may want it whole after all, once.
     patched: bool,
+    /// Bytes of its content that were told to have moved, and those that are told when it is delivered.
+    told: u64,
+    promised: u64,
 }
 
 /// A file that the receiver wants.
@@ -44,8 +47,8 @@ pub(crate) struct WantedFile {
     pub(crate) how: HowWanted,
     /// For a patch.
     pub(crate) ids: Option<SignatureIds>,
-    /// Its content was sent already, and is void.
-    pub(crate) again: bool,
+    /// Its content was sent already and is void, these bytes of it as far as was told.
+    pub(crate) again: Option<u64>,
 }
 
 /// What is on its way.
@@ -105,7 +108,8 @@ impl Desk {
         if entry.kind == EntryKind::Folder {
             sheet.folders.insert(entry.index, false);
         }
-        sheet.open.insert(entry.index, OnItsWay { entry: entry.clone(), answered: !asks, patched: false });
+        let fresh = OnItsWay { entry: entry.clone(), answered: !asks, patched: false, told: 0, promised: 0 };
+        sheet.open.insert(entry.index, fresh);
     }
 
     /// Whether a folder that the walk is in was not there before.
@@ -136,10 +140,17 @@ impl Desk {
         self.sheet().patches.take_answer(entry)
     }
 
-    /// The receiver may want a file whole although it was sent otherwise, once.
-    pub(crate) fn may_want_whole(&self, index: u64) {
+    /// The receiver may want a file of `size` bytes whole although its hash was sent, once; if not, they have moved.
+    pub(crate) fn may_want_whole(&self, index: u64, size: u64) {
         if let Some(open) = self.sheet().open.get_mut(&index) {
-            open.patched = true;
+            (open.patched, open.promised) = (true, size);
+        }
+    }
+
+    /// So many bytes of a file's content were told to have moved.
+    pub(crate) fn note_told(&self, index: u64, bytes: u64) {
+        if let Some(open) = self.sheet().open.get_mut(&index) {
+            open.told = bytes;
         }
     }
 
@@ -272,7 +283,9 @@ impl Sheet {
                 if *how != HowWanted::Whole || !std::mem::take(&mut open.patched) {
                     return Err("two answers about an entry");
                 }
-                self.wants.push_back(WantedFile { index, how: HowWanted::Whole, ids: None, again: true });
+                open.promised = 0;
+                let again = Some(std::mem::take(&mut open.told));
+                self.wants.push_back(WantedFile { index, how: HowWanted::Whole, ids: None, again });
                 continue;
             }
             self.unanswered -= 1;
@@ -288,7 +301,7 @@ impl Sheet {
                         index,
                         how: HowWanted::Patch,
                         ids: Some(ids),
-                        again: false,
+                        again: None,
                     });
                 }
                 (HowWanted::Kept, _) => {
@@ -296,13 +309,13 @@ impl Sheet {
                         return Err("a version is wanted against that was not announced");
                     }
                     open.patched = true;
-                    self.wants.push_back(WantedFile { index, how: HowWanted::Kept, ids: None, again: false });
+                    self.wants.push_back(WantedFile { index, how: HowWanted::Kept, ids: None, again: None });
                 }
                 (_, EntryKind::File { .. }) => {
                     let fits = self.held + subtrees(how) <= MAX_HELD;
                     let how = if fits { how.clone() } else { HowWanted::Whole };
                     self.held += subtrees(&how);
-                    self.wants.push_back(WantedFile { index, how, ids: None, again: false });
+                    self.wants.push_back(WantedFile { index, how, ids: None, again: None });
                 }
                 _ => return Err("an entry is wanted that has no content"),
             }
@@ -319,7 +332,11 @@ impl Sheet {
 
     fn receipt(&mut self, first: u64, last: u64, watch: Watch<'_>) -> Result<(), Wrong> {
         for index in self.range(first, last)? {
+            let promised = self.open.get(&index).map_or(0, |open| open.promised);
             if let Some(entry) = self.close(index) {
+                if promised > 0 {
+                    watch.tell(TransferEvent::Moved { bytes: promised });
+                }
                 let may_be_kept =
                     matches!(entry.kind, EntryKind::File { size: Some(size) } if size >= MIN_KEPT);
                 if may_be_kept && self.delivered.len() < MAX_DELIVERED {

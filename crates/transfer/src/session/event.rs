@@ -40,6 +40,11 @@ pub enum TransferEvent {
         /// How many.
         bytes: u64,
     },
+    /// So many of these bytes do not count, as the file's content is sent once more.
+    Void {
+        /// How many.
+        bytes: u64,
+    },
     /// The receiver has the same file already.
     Skipped {
         /// Its path.

@@ -136,7 +136,7 @@ impl<O: Origin> Sending<'_, O> {
         let mut busy = self.announce_some(!dry_run)?;
         while let Some(entry) = self.eager.pop_front() {
             let (index, how) = (entry.index, HowWanted::Whole);
-            self.content(&entry, WantedFile { index, how, ids: None, again: false })?;
+            self.content(&entry, WantedFile { index, how, ids: None, again: None })?;
             busy = true;
         }
         if let Some(wanted) = self.contents.desk.take_want() {

@@ -5,7 +5,6 @@ use std::io;
 use std::ops::Range;
 
 use super::super::ends::Content;
-use super::super::event::TransferEvent;
 use super::super::root::RootHash;
 use super::{ContentSender, Halt};
 use crate::delta::{
@@ -168,7 +167,7 @@ impl ContentSender<'_> {
                 return Err(Halt::Changed);
             }
             hash.update(&self.buffer[..got]);
-            self.out.tell(TransferEvent::Moved { bytes: got as u64 });
+            self.moved(got as u64);
         }
         Ok(())
     }

@@ -61,9 +61,8 @@ impl ContentSender<'_> {
         };
         self.out.tell(TransferEvent::Begun { path: entry.path.clone(), size: Some(size), held: 0 });
         // The receiver may find that it has not, and then wants the file whole.
-        self.desk.may_want_whole(entry.index);
+        self.desk.may_want_whole(entry.index, size);
         self.out.put(FileMessage::Same { entry: entry.index, root })?;
-        self.out.tell(TransferEvent::Moved { bytes: size });
         self.sent.add(origin.copies(), entry, opened, root);
         self.note(size, root);
         Ok(true)

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use super::super::ends::{Aside, Destination};
-use super::super::event::TransferError;
+use super::super::event::{TransferError, TransferEvent};
 use super::super::incoming::Stage;
 use super::{ReceiverState, Step};
 use crate::delta::{ChunkKey, FineAsk, FineIds, PatchWindow, Signature};
@@ -177,7 +177,8 @@ impl<D: Destination> ReceiverState<'_, D> {
     /// content. The whole file comes.
     pub(super) fn redo(&mut self, index: u64) {
         self.patches.end(index);
-        if let Some(Stage::Writing { aside, .. }) = self.ledger.stage(index, Stage::Redo) {
+        if let Some(Stage::Writing { aside, position }) = self.ledger.stage(index, Stage::Redo) {
+            self.watch.tell(TransferEvent::Void { bytes: position });
             self.put_aside(aside, FaultReason::WrongHash);
         }
         self.out.push(FileMessage::Want { first: index, last: index, how: HowWanted::Whole });

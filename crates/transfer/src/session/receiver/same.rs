@@ -37,10 +37,11 @@ impl<D: Destination> ReceiverState<'_, D> {
             self.fail(index, fault, false);
             return Ok(());
         }
-        let Some(Stage::Writing { mut aside, position }) = self.ledger.stage(index, Stage::Batched) else {
+        let Some(Stage::Writing { mut aside, .. }) = self.ledger.stage(index, Stage::Batched) else {
             return Ok(());
         };
-        let copied = copy(&mut there, size, &mut aside, self.watch);
+        let mut position = 0;
+        let copied = copy(&mut there, size, &mut aside, (self.watch, &mut position));
         match copied.and_then(|()| aside.verify(size, root)) {
             Ok(()) => {
                 self.complete(&entry, Some(aside));
@@ -65,29 +66,35 @@ const fn is_other(reason: FaultReason) -> bool {
     matches!(reason, FaultReason::WrongHash | FaultReason::WrongSize | FaultReason::Unreadable)
 }
 
-fn copy(from: &mut impl Content, size: u64, to: &mut impl Aside, watch: Watch<'_>) -> Result<(), FileFault> {
+/// Copies `size` bytes, and counts how far it is.
+fn copy(
+    from: &mut impl Content,
+    size: u64,
+    to: &mut impl Aside,
+    (watch, at): (Watch<'_>, &mut u64),
+) -> Result<(), FileFault> {
     let unreadable = |error: std::io::Error| FileFault::new(FaultReason::Unreadable, error.to_string());
-    let (mut at, mut buffer) = (0, vec![0; BLOCK]);
-    while at < size {
+    let mut buffer = vec![0; BLOCK];
+    while *at < size {
         if watch.is_cancelled() {
             return Err(FaultReason::Cancelled.into());
         }
-        let (begin, end) = from.extent(at).map_err(unreadable)?.unwrap_or((size, size));
-        let hole = begin.min(size).saturating_sub(at).min(HOLE_STEP);
+        let (begin, end) = from.extent(*at).map_err(unreadable)?.unwrap_or((size, size));
+        let hole = begin.min(size).saturating_sub(*at).min(HOLE_STEP);
         let step = if hole > 0 {
-            to.hole(at, hole)?;
+            to.hole(*at, hole)?;
             hole
         } else {
-            let want = usize::try_from(end.min(size).saturating_sub(at)).unwrap_or(BLOCK).min(BLOCK);
-            let got = from.read_at(at, &mut buffer[..want]).map_err(unreadable)?;
+            let want = usize::try_from(end.min(size).saturating_sub(*at)).unwrap_or(BLOCK).min(BLOCK);
+            let got = from.read_at(*at, &mut buffer[..want]).map_err(unreadable)?;
             if got == 0 {
                 return Err(FaultReason::WrongSize.into());
             }
-            to.write(at, &buffer[..got])?;
+            to.write(*at, &buffer[..got])?;
             got as u64
         };
         watch.tell(TransferEvent::Moved { bytes: step });
-        at += step;
+        *at += step;
     }
     Ok(())
 }

@@ -387,6 +387,16 @@ fn counted(target: &TestFolder, path: &Path, options: TransferOptions) -> (u64, 
     (events.iter().map(wire).sum(), ended)
 }
 
+/// Bytes of content that moved, or were there already.
+pub(super) fn content_bytes(events: &[TransferEvent]) -> u64 {
+    let moved = events.iter().map(|event| match event {
+        TransferEvent::Moved { bytes } | TransferEvent::Skipped { size: bytes, .. } => i128::from(*bytes),
+        TransferEvent::Void { bytes } => -i128::from(*bytes),
+        _ => 0,
+    });
+    u64::try_from(moved.sum::<i128>()).unwrap()
+}
+
 /// Bytes of an event that passed the wire.
 pub(super) fn wire(event: &TransferEvent) -> u64 {
     if let TransferEvent::Wire { bytes } = event { *bytes } else { 0 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::real::{Ended, Meeting, noise, whole, wire};
+use super::real::{Ended, Meeting, content_bytes, noise, whole, wire};
 use super::snapshot::snapshot;
 use crate::message::TransferOptions;
 use crate::session::TransferError;
@@ -48,6 +48,17 @@ fn a_renamed_file_costs_its_name_and_the_one_that_it_is_copied_from_stays() {
         assert!(fs::read(target.join(name)).unwrap() == content);
     }
     assert!(fs::read(target.join("d/a")).unwrap() == noise(5_000_000, 2));
+}
+
+#[test]
+fn a_file_of_the_length_of_another_counts_once() {
+    let (source, target) = (TestFolder::new("s"), TestFolder::new("t"));
+    write(&target, "d/a", &noise(5_000_000, 2));
+    write(&source, "d/new", &noise(5_000_000, 1));
+    let meeting = Meeting::new(target.path(), i64::MAX);
+    let contents = PathBuf::from(format!("{}/", source.path().display()));
+    whole(meeting.push(&[contents], "", TransferOptions::default()));
+    assert_eq!(content_bytes(&meeting.events.lock().unwrap()), 5_000_000);
 }
 
 #[test]

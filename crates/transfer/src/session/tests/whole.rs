@@ -8,6 +8,7 @@ use proptest::prelude::*;
 
 use super::memory::*;
 use super::pair::*;
+use super::real::content_bytes;
 use crate::message::FaultReason;
 use crate::session::event::{Tally, TransferError, TransferEvent};
 
@@ -108,6 +109,7 @@ fn a_source_that_changes_once_is_sent_again_and_one_that_always_changes_is_refus
     assert!(matches!(&after[&names(b"once")], Node::File { bytes: it, .. } if it == bytes));
     let changing = |event: &TransferEvent| matches!(event, TransferEvent::Failed { fault, .. } if fault.reason == FaultReason::Changing);
     assert_eq!(run.events.iter().filter(|event| changing(event)).count(), 1);
+    assert_eq!(content_bytes(&run.events), bytes.len() as u64 + 1);
 }
 
 #[test]
@@ -173,6 +175,10 @@ proptest! {
         prop_assert_eq!(tally.failed, failed);
         prop_assert_eq!(tally.whole + tally.failed, nodes(&from).len() as u64);
         prop_assert_eq!(nodes(&to), expected);
+        if failed == 0 {
+            let size = |node: &Node| if let Node::File { bytes, .. } = node { bytes.len() as u64 } else { 0 };
+            prop_assert_eq!(content_bytes(&run.events), nodes(&from).values().map(size).sum::<u64>());
+        }
     }
 
     #[test]
