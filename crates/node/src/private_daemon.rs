@@ -2,21 +2,30 @@
 #![allow(unsafe_code)]
 
 use std::fs::DirBuilder;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, ChildStderr, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
 use std::time::Duration;
 
 use crate::client::{self, ClientError, OpenedStream, StreamOptions};
 use crate::local::Request;
+use crate::logging::FILTER_VARIABLE;
+use crate::report::DaemonReport;
 use crate::runtime::{self, FOLDER_VARIABLE, READY_VARIABLE, RuntimeError};
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Bytes of its log that are kept where it is not to be written over a terminal.
+const LOG_KEPT: usize = 8 << 10;
+/// How long the end of its log may take to come once it has ended.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why there is no such daemon.
 #[derive(Debug, thiserror::Error)]
@@ -43,7 +52,8 @@ pub struct PrivateDaemon {
 
 impl PrivateDaemon {
     /// Runs `command`, which is to run a node without a tunnel device whose interface is called `interface`, and waits until
-    /// it is up. Its socket is in a folder of its own.
+    /// it is up. Its socket is in a folder of its own. Its log is not written over a terminal, unless the environment asks for one
+    /// ([`FILTER_VARIABLE`]); if it does not come up, the end of it is.
     ///
     /// # Errors
     /// [`PrivateError`], in which case nothing runs.
@@ -60,7 +70,11 @@ impl PrivateDaemon {
                 _ => Ok(()),
             });
         }
-        let child = command.spawn()?;
+        if io::stderr().is_terminal() && std::env::var_os(FILTER_VARIABLE).is_none() {
+            command.stderr(Stdio::piped());
+        }
+        let mut child = command.spawn()?;
+        let log = child.stderr.take().map(follow).transpose()?;
         // Its end of the pair goes with it.
         drop(command);
         let daemon = PrivateDaemon { child, folder, interface: interface.to_owned() };
@@ -68,7 +82,11 @@ impl PrivateDaemon {
             match ready.read(&mut [0; 16]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
-                Ok(0) => return Err(PrivateError::Ended),
+                Ok(0) => {
+                    let end = log.and_then(|log| log.recv_timeout(LAST_WORDS).ok());
+                    let _ = io::stderr().write_all(&end.unwrap_or_default());
+                    return Err(PrivateError::Ended);
+                }
                 Ok(_) => return Ok(daemon),
             }
         }
@@ -78,6 +96,14 @@ impl PrivateDaemon {
     #[must_use]
     pub fn has_ended(&mut self) -> bool {
         !matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What it does.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub fn show(&self) -> Result<DaemonReport, ClientError> {
+        client::show_in(&self.folder, &self.interface)
     }
 
     /// Opens a stream to a service of `peer`: the first bytes to write name the service.
@@ -104,6 +130,20 @@ impl Drop for PrivateDaemon {
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Reads a log until its end, which is then what the channel gives, as much of it as is kept.
+fn follow(mut log: ChildStderr) -> io::Result<Receiver<Vec<u8>>> {
+    let (ended, end) = mpsc::channel();
+    thread::Builder::new().name("log".to_owned()).spawn(move || {
+        let (mut kept, mut buffer) = (Vec::new(), [0; 1024]);
+        while let Ok(read @ 1..) = log.read(&mut buffer) {
+            kept.extend_from_slice(buffer.get(..read).unwrap_or_default());
+            kept.drain(..kept.len().saturating_sub(LOG_KEPT));
+        }
+        let _ = ended.send(kept);
+    })?;
+    Ok(end)
 }
 
 /// A new folder for one daemon, which only this user may enter.

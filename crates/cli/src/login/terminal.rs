@@ -33,6 +33,9 @@ use crate::failure::{Code, Failure};
 const KEYS: usize = 16 << 10;
 /// How long what is left to say and to show may take at the end.
 const LAST_WORDS: Duration = Duration::from_secs(3);
+/// How long input waits for an answer before that is said: three times the shortest retransmission timeout of TCP (RFC 6298 section
+/// 2.4).
+const UNANSWERED: Duration = Duration::from_secs(3);
 /// The shortest sleep, should something be due that moves nothing.
 const LEAST_SLEEP: Duration = Duration::from_millis(1);
 
@@ -80,6 +83,10 @@ pub(super) struct LoginTerminal {
     signal_ready: bool,
     /// Whether a line of this program's stands on the screen.
     said_lost: bool,
+    /// When the oldest input was given that the session has not taken.
+    asked_at: Option<Time>,
+    /// Seconds without an answer, as a line on the screen says.
+    said_silent: Option<u64>,
     account: Option<String>,
     ending: Option<(LoginEnd, Time)>,
 }
@@ -110,6 +117,8 @@ impl LoginTerminal {
             keyboard_ready: false,
             signal_ready: false,
             said_lost: false,
+            asked_at: None,
+            said_silent: None,
             account: None,
             ending: None,
             options,
@@ -166,6 +175,8 @@ impl LoginTerminal {
     /// Moves what can be moved once; whether anything was.
     fn turn(&mut self) -> bool {
         let mut moved = self.session.turn();
+        // Before what came is shown.
+        self.say_silence();
         moved |= self.take_events();
         moved |= self.take_changes();
         moved |= self.take_signals();
@@ -220,7 +231,8 @@ impl LoginTerminal {
         let keys = self.wants_keys();
         let predicted = self.predictor.as_ref().and_then(Predictor::deadline);
         let ending = self.ending.as_ref().map(|(_, since)| *since + LAST_WORDS);
-        let due = [self.session.deadline(), predicted, ending].into_iter().flatten().min();
+        let silent = self.silence_due();
+        let due = [self.session.deadline(), predicted, ending, silent].into_iter().flatten().min();
         let stdin = io::stdin();
         let keyboard = if keys { PollFd::readable(stdin.as_fd()) } else { PollFd::ignored() };
         let [stream, opener] = self.session.interest();

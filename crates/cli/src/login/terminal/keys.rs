@@ -89,6 +89,7 @@ impl LoginTerminal {
             }
             self.typed.drain(..taken);
             self.given += taken as u64;
+            self.asked_at.get_or_insert(self.clock.now());
             moved = true;
         }
         if self.keyboard_ended && self.typed.is_empty() && self.session.client().input_room() > 0 {

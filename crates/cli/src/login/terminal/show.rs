@@ -1,12 +1,14 @@
 //! What the session and the link say, on the person's terminal.
 
+use core::time::Duration;
+
 use strait_clock::Time;
 use strait_login::prediction::Predictor;
 use strait_login::{ClientEvent, Exit, OutputKind, RefusedReason};
 
 use super::super::driver::LinkChange;
 use super::super::tickets::{self, KeptTicket};
-use super::{LoginEnd, LoginTerminal};
+use super::{LoginEnd, LoginTerminal, UNANSWERED};
 use crate::failure::Failure;
 
 impl LoginTerminal {
@@ -21,6 +23,7 @@ impl LoginTerminal {
                 ClientEvent::Screen(bytes) | ClientEvent::Scrollback(bytes) => self.show(&bytes, true),
                 ClientEvent::Modes(modes) => self.predict(|predictor, _| predictor.modes(modes)),
                 ClientEvent::InputTaken(offset) => {
+                    self.asked_at = self.asked_at.filter(|_| offset < self.given).map(|_| self.clock.now());
                     let trip = self.session.client().round_trip();
                     self.predict(|predictor, now| {
                         if let Some(trip) = trip {
@@ -110,6 +113,7 @@ impl LoginTerminal {
                 LinkChange::Lost if self.ending.is_some() => {}
                 LinkChange::Lost => {
                     self.said_lost = true;
+                    (self.asked_at, self.said_silent) = (None, None);
                     let keys = self.options.raw.is_some();
                     let keys =
                         if keys { format!(" ({}. ends this)", self.escape.shown()) } else { String::new() };
@@ -129,13 +133,66 @@ impl LoginTerminal {
         moved
     }
 
+    /// Since when input waits for an answer of any kind, in a terminal whose screen can be drawn again.
+    fn unanswered_since(&self) -> Option<Time> {
+        let asked = self.asked_at.filter(|_| self.predictor.is_some() && self.ending.is_none())?;
+        Some(asked.max(self.session.heard_at()))
+    }
+
+    /// When [`LoginTerminal::say_silence`] has something to say.
+    pub(super) fn silence_due(&self) -> Option<Time> {
+        let since = self.unanswered_since()?;
+        let said = self.said_silent.map(|seconds| since + Duration::from_secs(seconds + 1));
+        Some(said.unwrap_or(since + UNANSWERED))
+    }
+
+    /// Says for how long nothing has answered, in a line that goes away when something has: over the first line of a program's screen,
+    /// else above the line with the cursor.
+    pub(super) fn say_silence(&mut self) {
+        let now = self.clock.now();
+        let silent =
+            self.unanswered_since().map(|since| now.since(since)).filter(|silent| *silent >= UNANSWERED);
+        let seconds = silent.map(|silent| silent.as_secs());
+        if seconds == self.said_silent {
+            return;
+        }
+        let before = core::mem::replace(&mut self.said_silent, seconds);
+        let (peer, keys) = (&self.options.peer, self.escape.shown());
+        let line =
+            seconds.map(|seconds| format!("{peer} has not answered for {seconds} s ({keys}. ends this)"));
+        match line {
+            Some(line) if before.is_none() || self.sane.is_on_other_screen() => {
+                self.say(&line);
+                if !self.sane.is_on_other_screen() {
+                    self.draw_again();
+                }
+            }
+            Some(line) => {
+                self.out.push(format!("\x1b7\x1b[1A\r\x1b[2Kstrait: {line}\x1b8").as_bytes(), 0);
+            }
+            None => {
+                if !self.sane.is_on_other_screen() {
+                    // The line with the cursor is where it was before.
+                    self.out.push(b"\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K", 0);
+                }
+                self.draw_again();
+            }
+        }
+    }
+
+    /// Shows a line of this program's own over the first one, as much of it as there is room for.
+    fn over_first_line(&mut self, line: &str) {
+        let columns = self.predictor.as_ref().map_or(80, |predictor| predictor.screen().size().1.get());
+        let line: String = format!(" strait: {line} ").chars().take(usize::from(columns)).collect();
+        self.out.push(format!("\x1b7\x1b[1;1H\x1b[0;7m{line}\x1b[m\x1b8").as_bytes(), 0);
+    }
+
     /// Shows a line of this program's own.
     pub(super) fn say(&mut self, line: &str) {
         if self.options.raw.is_none() {
             self.errors.push(format!("strait: {line}\n").as_bytes(), 0);
         } else if self.sane.is_on_other_screen() {
-            // Over the first line, which is drawn again.
-            self.out.push(format!("\x1b7\x1b[1;1H\x1b[0;7m strait: {line} \x1b[m\x1b8").as_bytes(), 0);
+            self.over_first_line(line);
         } else {
             self.out.push(format!("\r\nstrait: {line}\r\n").as_bytes(), 0);
         }

@@ -61,6 +61,38 @@ fn thin() -> LinkSpec {
 }
 
 #[test]
+fn an_outage_is_said_and_leaves_nothing_on_the_screen() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let place = LoginPlace::new(thin(), ALICE);
+    let tmux = Tmux::start(&place, "tmux", "site-b");
+    let link = |state| place.hosts.link.b.set_state(state).unwrap();
+    tmux.shell();
+    tmux.line("echo be''fore");
+    tmux.sees("\nbefore\n");
+    link(InterfaceState::Down);
+    tmux.types("echo af''ter");
+    tmux.shows("how long it has been, above what is typed", |screen| {
+        screen.contains("site-b has not answered for 5 s")
+            && screen.trim_end().ends_with("at-b> echo af''ter")
+    });
+    link(InterfaceState::Up);
+    let quiet = "at-b> echo be''fore\nbefore\nat-b> echo af''ter";
+    tmux.shows("the screen as it was", |screen| screen.trim_end() == quiet);
+    tmux.keys(&["Enter"]);
+    tmux.sees("\nafter\nat-b>");
+    tmux.editor();
+    link(InterfaceState::Down);
+    tmux.types("ihello");
+    tmux.shows("the same over the first line of an editor", |screen| {
+        screen.starts_with(" strait: site-b has not answered for 5 s")
+    });
+    link(InterfaceState::Up);
+    tmux.shows("the editor's first line", |screen| screen.starts_with("hello\n~\n"));
+}
+
+#[test]
 fn programs_of_the_whole_screen_look_as_they_do_there() {
     if !gives_accounts() || !has_programs() {
         return;
