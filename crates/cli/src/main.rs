@@ -18,6 +18,7 @@ mod saved;
 mod served;
 mod show;
 mod ssh;
+mod status_line;
 #[cfg(feature = "top")]
 mod top;
 mod why;

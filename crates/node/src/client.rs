@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use strait_scheduler::Rate;
-use strait_stream::StreamPriority;
+use strait_stream::{OPENING_MAX, StreamPriority};
 
 use crate::local::{Answer, Changes, KerberosWay, Request};
 use crate::report::DaemonReport;
@@ -17,8 +17,8 @@ use crate::runtime::{self, RuntimeError};
 const ANSWER_MAX: u64 = 64 << 20;
 /// Most bytes of the answer to a request for a stream.
 const LINE_MAX: usize = 4096;
-/// How long it may take to reach a peer: the 30 s that a stream waits for a connection, and a little.
-const CONNECTING: Duration = Duration::from_secs(35);
+/// How long the answer to a request for a stream may take: as long as the stream waits for a connection, and a little.
+const CONNECTING: Duration = OPENING_MAX.saturating_add(Duration::from_secs(5));
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 

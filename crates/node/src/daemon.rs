@@ -486,12 +486,33 @@ impl Daemon {
             Request::Open { peer, priority, kerberos } => {
                 let now = self.clock.now();
                 let wanted = |stream| OpeningStream { client: stream, kerberos, peer: None };
-                stream.into_iter().for_each(|stream| self.streams.open(&peer, priority, wanted(stream), now));
+                match (stream, self.no_streams(&peer)) {
+                    (Some(stream), Some(why)) => streams::refuse(&stream, &why),
+                    (Some(stream), None) => self.streams.open(&peer, priority, wanted(stream), now),
+                    (None, _) => {}
+                }
                 return;
             }
         };
         // The client may have disconnected, which changes nothing.
         let _ = asker.send(answer);
+    }
+
+    /// Why there can be no stream to the peer called `name`, whatever it does.
+    fn no_streams(&self, name: &str) -> Option<String> {
+        let peer = self.config.peers.iter().find(|peer| peer.name == name)?;
+        let keys = match (peer.manual(), &peer.sessionless) {
+            (Some(_), _) => "manual keys",
+            (None, Some(_)) => "keys without sessions",
+            (None, None) => {
+                let place = self.roster.number(peer).and_then(|id| self.control.status(id)?.endpoint);
+                let unknown = place.is_none() && peer.endpoint.is_none();
+                return unknown.then(|| {
+                    format!("`{name}` has no `endpoint` and has not been heard: only it can begin a session")
+                });
+            }
+        };
+        Some(format!("`{name}` has {keys}, and files, logins and objects need a session"))
     }
 
     fn read_again(&mut self) -> Answer {
@@ -561,6 +582,8 @@ impl Daemon {
     async fn end(mut self) {
         self.note_all_paths();
         // Others would find out by silence.
+        self.control.say_goodbye();
+        self.act();
         for (to, bytes) in self.streams.close(self.clock.now()) {
             self.order_out(outbound::Order::Transmit(to, bytes));
         }

@@ -10,5 +10,6 @@ mod quic;
 pub mod unit;
 
 pub use quic::{
-    EXPORTED, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
+    EXPORTED, OPENING_MAX, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings,
+    Streams,
 };

@@ -39,6 +39,7 @@ use strait_scheduler::Rate;
 
 use connection::LiveConnection;
 pub use event::{StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead};
+pub use peer::OPENING_MAX;
 use peer::StreamPeer;
 use pool::ConnectionPool;
 use transport::PeerTransports;

@@ -1,6 +1,6 @@
 //! What is shown of a transfer while it runs, and at its end.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use strait_transfer::outbox::TransferProgress;
 use strait_transfer::path::Printable;
 use strait_transfer::session::{Tally, TransferEvent};
 
+use crate::status_line::StatusLine;
 use crate::units::{bytes, per_second, ratio, span};
 
 /// How often a line on a terminal is written anew: as often as a person reads numbers.
@@ -24,7 +25,7 @@ const NAME: usize = 32;
 /// Follows a transfer.
 pub(super) struct TransferMeter {
     json: bool,
-    terminal: bool,
+    terminal: StatusLine,
     now: Mutex<MeterState>,
 }
 
@@ -50,7 +51,7 @@ pub(super) struct MeterState {
 impl TransferMeter {
     pub(super) fn new(json: bool) -> TransferMeter {
         let now = Mutex::new(MeterState::new());
-        TransferMeter { json, terminal: std::io::stderr().is_terminal(), now }
+        TransferMeter { json, terminal: StatusLine::new(), now }
     }
 
     /// Takes an event of the session.
@@ -64,30 +65,23 @@ impl TransferMeter {
         }
         match &event {
             TransferEvent::Failed { path, fault } if !self.json => {
-                self.clear();
+                self.terminal.clear();
                 eprintln!("{}: {}", Printable(path), fault_text(fault));
             }
             TransferEvent::Removed { path } if !self.json => {
-                self.clear();
+                self.terminal.clear();
                 println!("removed {}", Printable(path));
             }
             _ => {}
         }
         let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal) && state.shown.elapsed() >= pause {
+        if (self.json || self.terminal.is_shown()) && state.shown.elapsed() >= pause {
             state.measure();
             if self.json {
                 print_json(&state.told());
             } else {
-                // A terminal that is gone takes no line; the transfer goes on.
-                let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", state.line());
+                self.terminal.draw(&state.line());
             }
-        }
-    }
-
-    fn clear(&self) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }
 
@@ -105,7 +99,7 @@ impl TransferMeter {
             print_json(&value);
             return;
         }
-        self.clear();
+        self.terminal.clear();
         let time = state.begun.elapsed();
         let mut line = format!(
             "{} of {} in {}: {}, {} on the wire, ratio {}",
@@ -157,6 +151,10 @@ impl MeterState {
             TransferEvent::Moved { bytes } => {
                 self.moved = self.moved.saturating_add(*bytes);
                 self.current.1 = self.current.1.saturating_add(*bytes);
+            }
+            TransferEvent::Void { bytes } => {
+                self.moved = self.moved.saturating_sub(*bytes);
+                self.current.1 = self.current.1.saturating_sub(*bytes);
             }
             TransferEvent::Skipped { size, .. } => self.held = self.held.saturating_add(*size),
             TransferEvent::Whole { .. } | TransferEvent::Failed { .. } => self.done += 1,
@@ -254,6 +252,7 @@ fn told(event: &TransferEvent) -> Option<Value> {
         TransferEvent::Removed { path: name } => json!({"event": "removed", "path": path(name)}),
         TransferEvent::Announced { .. }
         | TransferEvent::Moved { .. }
+        | TransferEvent::Void { .. }
         | TransferEvent::Wire { .. }
         | TransferEvent::Asked { .. }
         | TransferEvent::Settled => return None,

@@ -25,6 +25,7 @@ use super::limit::Limited;
 use super::meter::fault_text;
 use crate::failure::{Code, Failure};
 use crate::flags::{FilePriority, Which};
+use crate::status_line::StatusLine;
 use crate::{configuration, running};
 
 /// The first two bytes of a stream: the file service, and its version.
@@ -104,15 +105,22 @@ impl PeerStream {
         target: StreamTarget<'_>,
         priority: FilePriority,
     ) -> Result<PeerStream, NoStream> {
+        let line = StatusLine::new();
         let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
         match (which, own_configuration()) {
             (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
                 let interface = configuration::load(&file)?.node.interface;
                 let own = PrivateDaemon::start(node_command(&file)?, &interface).map_err(Failure::new)?;
-                let stream = own.open_stream(target.peer, of(priority)).map_err(NoStream::asked)?;
+                let show = || own.show().ok();
+                let stream = line.waiting(target.peer, show, || own.open_stream(target.peer, of(priority)));
+                let stream = stream.map_err(NoStream::asked)?;
                 PeerStream::begin(stream, target, priority, CarryingNode::Own(file), Some(own))
             }
-            (which, _) => PeerStream::over(&which?, target, priority),
+            (which, _) => {
+                let interface = which?;
+                let show = || client::show(&interface).ok();
+                line.waiting(target.peer, show, || PeerStream::over(&interface, target, priority))
+            }
         }
     }
 

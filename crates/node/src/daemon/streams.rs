@@ -152,8 +152,7 @@ impl StreamRelay {
     /// A client wants a stream to the peer called `name`; its socket is answered and becomes the stream, or is closed.
     pub(super) fn open(&mut self, name: &str, priority: StreamPriority, wanted: OpeningStream, now: Time) {
         let found = self.names.iter().find(|(_, its)| *its == name).map(|(id, _)| *id);
-        let unknown =
-            || StreamLost::NoConnection(format!("no peer is called `{name}`, or its keys are in the file"));
+        let unknown = || StreamLost::NoConnection(format!("no peer is called `{name}`"));
         match found.ok_or_else(unknown).and_then(|peer| self.core.open(peer, priority, now)) {
             Ok(key) => drop(self.opening.insert(key, OpeningStream { peer: found, ..wanted })),
             Err(lost) => answer(&wanted.client, &refused(&lost)),
@@ -322,6 +321,11 @@ impl StreamRelay {
 
 fn refused(lost: &StreamLost) -> Answer {
     Answer::Refused { message: lost.to_string() }
+}
+
+/// Tells a client why it gets no stream.
+pub(super) fn refuse(client: &UnixStream, why: &str) {
+    answer(client, &refused(&StreamLost::NoConnection(why.to_owned())));
 }
 
 /// Answers a client, whose socket has room for a line. One that is gone changes nothing.

@@ -20,7 +20,7 @@ const DATAGRAM: u64 = 1_472;
 /// How often a connection is asked for while streams wait for one; the key manager has a pause of its own after failures.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long a stream waits for a connection: the 10 s of an attempt at a session and of one at a connection, and a failure.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const OPENING_MAX: Duration = Duration::from_secs(30);
 /// Streams to one peer that may wait for a connection.
 const WAITING: usize = 256;
 
@@ -53,7 +53,15 @@ pub(super) struct StreamPeer {
 impl StreamPeer {
     pub(super) fn new(counters: Arc<PeerCounters>) -> StreamPeer {
         let (left_before, asked_in) = (counters.stream.left(), counters.stream.sessions());
-        StreamPeer { counters, waiting: Vec::new(), asks_at: None, asked_in, failed: None, made: 0, left_before }
+        StreamPeer {
+            counters,
+            waiting: Vec::new(),
+            asks_at: None,
+            asked_in,
+            failed: None,
+            made: 0,
+            left_before,
+        }
     }
 
     /// Bytes of datagrams that wait in its queue.
@@ -107,11 +115,11 @@ impl StreamPeer {
 
     /// The streams that have waited too long.
     pub(super) fn expired(&mut self, now: Time) -> Vec<WaitingStream> {
-        self.waiting.extract_if(.., |stream| stream.since + PATIENCE <= now).collect()
+        self.waiting.extract_if(.., |stream| stream.since + OPENING_MAX <= now).collect()
     }
 
     pub(super) fn due(&self) -> Option<Time> {
-        let expires = self.waiting.first().map(|stream| stream.since + PATIENCE);
+        let expires = self.waiting.first().map(|stream| stream.since + OPENING_MAX);
         self.asks_at.filter(|_| !self.waiting.is_empty()).into_iter().chain(expires).min()
     }
 }

@@ -1,6 +1,6 @@
 //! What is shown of a visit to the inbox.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use strait_transfer::sealed::Manifest;
 
 use crate::broker::places::ArrivalPlaces;
 use crate::carry::{outcome, receipt_json};
+use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second};
 
 /// How often a line on a terminal is written anew, and how often a JSON event tells how far it is.
@@ -20,7 +21,7 @@ const TOLD: Duration = Duration::from_secs(1);
 /// Tells what happens.
 pub(crate) struct FetchTold<'a> {
     json: bool,
-    terminal: bool,
+    terminal: StatusLine,
     places: &'a ArrivalPlaces,
     far: Mutex<HowFar>,
 }
@@ -38,7 +39,7 @@ impl<'a> FetchTold<'a> {
     pub(crate) fn new(json: bool, places: &'a ArrivalPlaces) -> FetchTold<'a> {
         let begun = Instant::now();
         let far = Mutex::new(HowFar { begun, shown: begun, moved: 0, held: 0, all: 0 });
-        FetchTold { json, terminal: std::io::stderr().is_terminal(), places, far }
+        FetchTold { json, terminal: StatusLine::new(), places, far }
     }
 
     /// Tells of an event.
@@ -55,7 +56,7 @@ impl<'a> FetchTold<'a> {
                 print_json(&value);
             }
         } else if let Some((line, wrong)) = self.line(event) {
-            self.clear();
+            self.terminal.clear();
             // Who reads may have gone; the visit goes on.
             let _ = if wrong {
                 writeln!(std::io::stderr(), "{line}")
@@ -64,25 +65,19 @@ impl<'a> FetchTold<'a> {
             };
         }
         let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal) && far.shown.elapsed() >= pause {
+        if (self.json || self.terminal.is_shown()) && far.shown.elapsed() >= pause {
             far.shown = Instant::now();
             if self.json {
                 print_json(&far.value());
             } else {
-                let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", far.line());
+                self.terminal.draw(&far.line());
             }
-        }
-    }
-
-    fn clear(&self) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }
 
     /// Says what the visit came to; `quiet`: only where something came.
     pub(crate) fn finish(&self, tally: Option<&FetchTally>, quiet: bool) {
-        let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.clear() };
+        let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.terminal.clear() };
         let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
         if quiet && received + delivered + failed == 0 {
             return;
@@ -97,7 +92,7 @@ impl<'a> FetchTold<'a> {
             value["failed_entries"] = failed_entries.into();
             return print_json(&value);
         }
-        self.clear();
+        self.terminal.clear();
         let time = far.begun.elapsed();
         let rate = per_second(far.moved, time);
         eprintln!("{} received, {}, {rate}", counted(received, "transfer"), bytes(far.moved));

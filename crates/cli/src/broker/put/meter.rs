@@ -1,6 +1,6 @@
 //! What is shown of an upload while it runs, and at its end.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +10,7 @@ use strait_transfer::path::Printable;
 
 use super::name;
 use crate::files::day_and_time;
+use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second, ratio, span};
 
 /// How often a line on a terminal is written anew, as for files.
@@ -20,7 +21,7 @@ const TOLD: Duration = Duration::from_secs(1);
 /// Follows an upload.
 pub(super) struct PutMeter {
     json: bool,
-    terminal: bool,
+    terminal: StatusLine,
     /// What is put, in words.
     what: String,
     now: Mutex<Counted>,
@@ -55,7 +56,7 @@ impl PutMeter {
             stored: 0,
             id: String::new(),
         };
-        PutMeter { json, terminal: std::io::stderr().is_terminal(), what, now: Mutex::new(now) }
+        PutMeter { json, terminal: StatusLine::new(), what, now: Mutex::new(now) }
     }
 
     /// Takes an event.
@@ -69,38 +70,34 @@ impl PutMeter {
         } else {
             match event {
                 UploadEvent::Changed { place } => {
-                    self.clear();
+                    self.terminal.clear();
                     eprintln!("strait: {} changed: it is sent again from its beginning", name(place));
                 }
                 UploadEvent::Failed { place, why } => {
-                    self.clear();
+                    self.terminal.clear();
                     eprintln!("{}: {why}", name(place));
                 }
                 _ => {}
             }
         }
         let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal) && now.begun.elapsed() >= TOLD && now.shown.elapsed() >= pause {
+        if (self.json || self.terminal.is_shown())
+            && now.begun.elapsed() >= TOLD
+            && now.shown.elapsed() >= pause
+        {
             now.shown = Instant::now();
             if self.json {
                 print_json(&now.value("progress"));
             } else {
-                // A terminal that is gone takes no line; the upload goes on.
-                let _ = write!(std::io::stderr(), "\r\u{1b}[K{}", now.line(&self.what));
+                self.terminal.draw(&now.line(&self.what));
             }
-        }
-    }
-
-    fn clear(&self) {
-        if self.terminal {
-            let _ = write!(std::io::stderr(), "\r\u{1b}[K");
         }
     }
 
     /// Says how it ended.
     pub(super) fn finish(&self, tally: Option<&UploadTally>, expires: i64) {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        self.clear();
+        self.terminal.clear();
         let Some(tally) = tally else { return };
         let (size, time) = (tally.size, now.begun.elapsed());
         if self.json {
