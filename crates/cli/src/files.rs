@@ -12,11 +12,16 @@ mod serving;
 mod stream;
 
 use std::ffi::{OsStr, OsString};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use strait_node::interrupt::EndSignal;
+use strait_node::poll::{self, PollFd};
 use strait_transfer::folder::{Folder, FolderRules, SymlinkRule};
 use strait_transfer::message::{Asked, Hello, TransferOptions};
 use strait_transfer::path::{EntryPath, Printable};
@@ -64,7 +69,7 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
         }
         let stream = open(&flags.how, &place)?;
         let hello = pushing(place, transfer, options)?;
-        return run(&flags.how, stream, None, |ends, watch| {
+        return run(&flags.how, stream, (None, false), |ends, watch| {
             Ok(push(ends, hello.clone(), &mut origin, watch))
         });
     }
@@ -132,7 +137,7 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
         nonce: random()?,
         asked: Asked::Pull { folder: first.folder.clone(), paths, options },
     };
-    run(&flags.how, stream, Some(&first), |ends, watch| {
+    run(&flags.how, stream, (Some(&first), to != PIPE), |ends, watch| {
         let (hello, tops, patterns) = (hello.clone(), tops.clone(), patterns.clone());
         if to == PIPE {
             return Ok(pull(ends, hello, PipeDestination::new(std::io::stdout()), tops, watch));
@@ -198,7 +203,7 @@ fn push_from(
 ) -> CommandResult {
     let hello = pushing(place.clone(), transfer, options.clone())?;
     let node = stream.node().clone();
-    run(flags, stream, Some(place), |ends, watch| {
+    run(flags, stream, (Some(place), true), |ends, watch| {
         let copies = if options.dry_run { None } else { kept::copies(&node, place) };
         let mut origin = origin(paths, &options)?.keeping(copies);
         let ended = push(ends, hello.clone(), &mut origin, watch);
@@ -212,12 +217,41 @@ fn pushing(place: PeerPlace, transfer: [u8; 16], options: TransferOptions) -> Re
     Ok(Hello { transfer, nonce: random()?, asked })
 }
 
+/// Does `work`, which `stop` ends, and ends it if a signal asks for that; the result, and whether one did.
+fn until_asked_to_end<T>(stop: &(impl Fn() + Sync), work: impl FnOnce() -> T) -> Result<(T, bool), Failure> {
+    let failed = || Failure::doing("wait for signals");
+    let signal = EndSignal::any().map_err(failed())?;
+    let (done, ended) = UnixStream::pair().map_err(failed())?;
+    let result = thread::scope(|scope| {
+        let (signal, ended) = (&signal, &ended);
+        let asked = scope.spawn(move || {
+            let mut both = [PollFd::readable(signal.as_fd()), PollFd::readable(ended.as_fd())];
+            while poll::wait(&mut both, None).is_ok() {
+                if signal.came() {
+                    stop();
+                    return true;
+                }
+                if both.iter().skip(1).any(PollFd::is_ready) {
+                    break;
+                }
+            }
+            false
+        });
+        let result = work();
+        drop(done);
+        (result, asked.join().unwrap_or_default())
+    });
+    signal.release();
+    Ok(result)
+}
+
 /// Runs a transfer over a stream and shows it. With `again`, it is begun once more over another stream to this place, if the first
-/// was closed before the peer said anything: a peer that was restarted has lost what the stream was on.
+/// was closed before the peer said anything: a peer that was restarted has lost what the stream was on. One that `resumes` is stopped by a
+/// signal in order.
 fn run(
     flags: &TransferFlags,
     mut stream: PeerStream,
-    mut again: Option<&PeerPlace>,
+    (mut again, resumes): (Option<&PeerPlace>, bool),
     mut transfer: impl FnMut(stream::Ends<'_>, Watch<'_>) -> Result<Result<Tally, TransferError>, Failure>,
 ) -> CommandResult {
     let meter = TransferMeter::new(flags.json);
@@ -225,8 +259,13 @@ fn run(
         let (event, hang_up, cancel) =
             (|event| meter.event(event), || stream.hang_up(), AtomicBool::new(false));
         let watch = Watch { event: &event, cancel: &cancel, hang_up: &hang_up };
-        let ended = transfer(stream.ends(flags.max_rate), watch)?;
+        let mut work = || transfer(stream.ends(flags.max_rate), watch);
+        let (ended, stopped) = if resumes { until_asked_to_end(&hang_up, work)? } else { (work(), false) };
+        let ended = ended?;
         stream.hang_up();
+        if stopped && ended.is_err() {
+            return Err(meter.stopped());
+        }
         match ended {
             Ok(tally) => break tally,
             Err(error) => match again.take().filter(|_| stream.is_unheard(&error)) {

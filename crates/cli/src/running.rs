@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use strait_node::client::{self, ClientError};
 use strait_node::daemon::{ServiceMains, StartError};
 use strait_node::direct::DirectError;
+use strait_node::private_daemon::own_configuration;
 use strait_node::tun::TunError;
 use strait_node::{background, daemon, logging, network, runtime};
 
@@ -150,6 +151,43 @@ pub(crate) fn which(flags: &flags::Which) -> Result<String, Failure> {
             several => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
                 .remedy("name one of them")),
         },
+    }
+}
+
+/// The node that carries a stream.
+#[derive(Clone, Debug)]
+pub(crate) enum CarryingNode {
+    /// A daemon, by its interface.
+    Running(String),
+    /// This command's own, by its configuration.
+    Own(PathBuf),
+}
+
+/// The node that carries a stream to `peer`: the daemon that is meant. Where it does not run, one of this command's own, if there is a
+/// configuration without a tunnel device for it: the file that is named, or the user's own.
+pub(crate) fn carrying(tunnel: Option<&str>, peer: &str) -> Result<CarryingNode, Failure> {
+    if let (Some(file), Some(config)) = (tunnel, configuration::named(tunnel)?) {
+        let interface = config.node.interface;
+        let runs = config.node.tunnel || client::running().is_ok_and(|all| all.contains(&interface));
+        return Ok(if runs { CarryingNode::Running(interface) } else { CarryingNode::Own(file.into()) });
+    }
+    if let Some(interface) = tunnel {
+        return Ok(CarryingNode::Running(interface.to_owned()));
+    }
+    let all = match (all(), own_configuration()) {
+        (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
+            return Ok(CarryingNode::Own(file));
+        }
+        (all, _) => all?,
+    };
+    let has = |interface: &&String| {
+        client::show(interface).is_ok_and(|report| report.peers.iter().any(|it| it.name == peer))
+    };
+    let mut having = all.iter().filter(has);
+    match (all.as_slice(), having.next(), having.next()) {
+        ([only], ..) | (_, Some(only), None) => Ok(CarryingNode::Running(only.clone())),
+        (several, ..) => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
+            .remedy("name one of them with --tunnel")),
     }
 }
 

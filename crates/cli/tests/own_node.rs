@@ -94,6 +94,10 @@ fn a_user_without_a_daemon_sends_lists_and_gets() {
     assert!(good(&["ls", "office:inbox"]).contains("letter"));
     good(&["get", "office:inbox/letter", "files"]);
     assert_eq!(fs::read_to_string(near.0.join("files/letter")).unwrap(), text);
+    // The same with a configuration that is named.
+    fs::rename(near.0.join("strait/strait.toml"), near.0.join("strait/named.toml")).unwrap();
+    assert!(good(&["ls", "office:inbox", "--tunnel", "strait/named.toml"]).contains("letter"));
+    assert_eq!(near.strait(&["ls", "office:inbox"]).status.code(), Some(3), "no node without one");
     let left = fs::read_dir(near.0.join("run")).map_or(0, Iterator::count);
     assert_eq!(left, 0, "the node of a command leaves nothing behind");
 }

@@ -31,25 +31,41 @@ pub fn ignore() {
     }
 }
 
-/// A supervisor's signal to end (`SIGTERM`), to be waited for with descriptors ([`crate::poll::wait`]).
+/// Signals to end, to be waited for with descriptors ([`crate::poll::wait`]).
 #[derive(Debug)]
-pub struct EndSignal(OwnedFd);
+pub struct EndSignal {
+    descriptor: OwnedFd,
+    signals: &'static [i32],
+}
 
 impl EndSignal {
-    /// From here on it is read. To be called before there is any thread, and after processes were started that are to be ended by it.
+    /// From here on a supervisor's (`SIGTERM`) is read. To be called before there is any thread, and after processes were started that are
+    /// to be ended by it.
     ///
     /// # Errors
     /// When the process has no file descriptor left.
     pub fn take() -> io::Result<EndSignal> {
-        mask(libc::SIG_BLOCK)?;
-        let set = terminate();
+        EndSignal::of(&[libc::SIGTERM])
+    }
+
+    /// The same for all signals that end a program in order: from the keyboard, from a supervisor, from a closed terminal.
+    ///
+    /// # Errors
+    /// As [`EndSignal::take`].
+    pub fn any() -> io::Result<EndSignal> {
+        EndSignal::of(&SIGNALS)
+    }
+
+    fn of(signals: &'static [i32]) -> io::Result<EndSignal> {
+        mask(libc::SIG_BLOCK, signals)?;
+        let set = set(signals);
         // SAFETY: the set outlives the call, which returns a descriptor or an error.
         let made = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if made < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just made and has no other owner.
-        Ok(EndSignal(unsafe { OwnedFd::from_raw_fd(made) }))
+        Ok(EndSignal { descriptor: unsafe { OwnedFd::from_raw_fd(made) }, signals })
     }
 
     /// Whether it came since the last time; a second one ends the program at once.
@@ -57,34 +73,41 @@ impl EndSignal {
     pub fn came(&self) -> bool {
         let mut buffer = [0_u8; size_of::<libc::signalfd_siginfo>()];
         // SAFETY: the pointer and length describe `buffer`, which outlives the call.
-        let got = unsafe { libc::read(self.0.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+        let got =
+            unsafe { libc::read(self.descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
         let came = usize::try_from(got) == Ok(buffer.len());
         if came {
-            let _ = mask(libc::SIG_UNBLOCK);
+            let _ = mask(libc::SIG_UNBLOCK, self.signals);
         }
         came
+    }
+
+    /// From here on they end the program at once.
+    pub fn release(self) {
+        let _ = mask(libc::SIG_UNBLOCK, self.signals);
     }
 }
 
 impl AsFd for EndSignal {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.descriptor.as_fd()
     }
 }
 
-/// The set of it alone.
-fn terminate() -> libc::sigset_t {
+fn set(signals: &[i32]) -> libc::sigset_t {
     // SAFETY: all zeros is a valid set on Linux, and the calls get a pointer to one.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, libc::SIGTERM);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
         set
     }
 }
 
-fn mask(how: i32) -> io::Result<()> {
-    let set = terminate();
+fn mask(how: i32, signals: &[i32]) -> io::Result<()> {
+    let set = set(signals);
     // SAFETY: the set outlives the call; no old one is asked for.
     match unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) } {
         0 => Ok(()),

@@ -1,6 +1,6 @@
 //! Where running daemons are found: one socket for each interface in a folder that only their user may enter.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -22,8 +22,8 @@ pub(crate) const READY_VARIABLE: &str = "STRAIT_READY_ON_STDIN";
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
-    /// An ordinary user without a session.
-    #[error("there is no directory for sockets: set {FOLDER_VARIABLE} or XDG_RUNTIME_DIR")]
+    /// An ordinary user without a session or a home.
+    #[error("there is no directory for sockets: set {FOLDER_VARIABLE}, XDG_RUNTIME_DIR or HOME")]
     NoFolder,
     /// The folder cannot be made.
     #[error("cannot make {}: {source}", path.display())]
@@ -54,14 +54,22 @@ pub enum RuntimeError {
 /// # Errors
 /// [`RuntimeError::NoFolder`].
 pub fn folder() -> Result<PathBuf, RuntimeError> {
-    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    folder_of(crate::privileges::is_root(), |name| std::env::var_os(name))
+}
+
+/// The same of root or another user with these variables.
+fn folder_of(is_root: bool, variable: impl Fn(&str) -> Option<OsString>) -> Result<PathBuf, RuntimeError> {
+    let named = |name| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     if let Some(folder) = named(FOLDER_VARIABLE) {
         return Ok(folder);
     }
-    if crate::privileges::is_root() {
+    if is_root {
         return Ok(SYSTEM_FOLDER.into());
     }
-    named("XDG_RUNTIME_DIR").map(|folder| folder.join("strait")).ok_or(RuntimeError::NoFolder)
+    // Without a session (su, cron, a container) the user's own state, which outlives a restart, as sockets there may.
+    let state = || named("XDG_STATE_HOME").or_else(|| named("HOME").map(|home| home.join(".local/state")));
+    let session = named("XDG_RUNTIME_DIR").map(|folder| folder.join("strait"));
+    session.or_else(|| state().map(|folder| folder.join("strait/run"))).ok_or(RuntimeError::NoFolder)
 }
 
 /// The folder with the sockets for a group; it need not exist. Not inside [`folder`], which only its user may enter.
@@ -164,6 +172,28 @@ pub(crate) fn with_suffix(folder: &Path, suffix: &str) -> io::Result<Vec<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_user_with_a_home_has_a_folder() {
+        let all = [
+            (FOLDER_VARIABLE, "/own"),
+            ("XDG_RUNTIME_DIR", "/run/user/7"),
+            ("XDG_STATE_HOME", "/state"),
+            ("HOME", "/home/u"),
+        ];
+        let of = |is_root, from: usize| {
+            let found = folder_of(is_root, |name| {
+                all.iter().skip(from).find(|(its, _)| *its == name).map(|(_, value)| OsString::from(value))
+            });
+            found.ok().map(|folder| folder.display().to_string())
+        };
+        let expected = ["/own", "/run/user/7/strait", "/state/strait/run", "/home/u/.local/state/strait/run"];
+        for (from, folder) in expected.into_iter().enumerate() {
+            assert_eq!(of(false, from).as_deref(), Some(folder));
+        }
+        assert_eq!(of(false, all.len()), None);
+        assert_eq!(of(true, 1).as_deref(), Some(SYSTEM_FOLDER));
+    }
 
     #[test]
     fn sockets_are_found_by_interface() {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use strait_keying::PrivateKey;
+use strait_keying::{PrivateKey, PublicKey};
 use strait_node::client::{self, ClientError};
 use strait_node::private_daemon::PrivateDaemon;
 use strait_node::services::{ServiceChannel, ServiceEvent};
@@ -83,6 +83,8 @@ fn echo(channel: ServiceChannel) -> i32 {
 fn talk(open: impl Fn(&str) -> Result<UnixStream, ClientError>) {
     let refused = open("nobody").unwrap_err();
     assert!(refused.to_string().contains("no peer is called `nobody`"), "{refused}");
+    let never = open("roams").unwrap_err();
+    assert!(never.to_string().contains("`roams` has no `endpoint` and has not been heard"), "{never}");
     let mut stream = open("other").unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
@@ -115,8 +117,10 @@ fn node(
     std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let text = format!(
         "[node]\nprivate_key_file = \"strait.key\"\ninterface = \"{name}\"\ntunnel = false\nlisten = \"127.0.0.1:{listen}\"\n\
-         [[peer]]\nname = \"other\"\npublic_key = \"{}\"\nendpoint = \"127.0.0.1:{endpoint}\"\n",
-        peer.public()
+         [[peer]]\nname = \"other\"\npublic_key = \"{}\"\nendpoint = \"127.0.0.1:{endpoint}\"\n\
+         [[peer]]\nname = \"roams\"\npublic_key = \"{}\"\n",
+        peer.public(),
+        PublicKey::from_bytes([7; 32])
     );
     std::fs::write(folder.join("strait.toml"), text).unwrap();
     folder

@@ -66,18 +66,43 @@ impl fmt::Display for Rate {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseRateError {
     text: String,
+    doubt: Doubt,
+}
+
+/// What is not clear about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Doubt {
+    /// It is no rate.
+    Form,
+    /// Whether bits or bytes are meant: the rate if it is bits.
+    Bytes(Rate),
+    /// What the number counts.
+    Unit,
 }
 
 impl fmt::Display for ParseRateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "'{}' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between {} and {}, \
-             for example \"1.5Mbit\"",
-            self.text,
-            Rate::MIN,
-            Rate::MAX
-        )
+        let text = &self.text;
+        match self.doubt {
+            Doubt::Bytes(bits) => {
+                let bytes = Rate(bits.0.saturating_mul(8));
+                write!(
+                    f,
+                    "'{text}' may be bits or bytes; write \"{bits}\" for bits, \"{bytes}\" for bytes a second"
+                )
+            }
+            Doubt::Unit => {
+                let number = text.trim();
+                write!(f, "'{text}' has no unit; write \"{number}bit\", \"{number}kbit\" or \"{number}Mbit\"")
+            }
+            Doubt::Form => write!(
+                f,
+                "'{text}' is not a link rate; write a number and bit, kbit, Mbit or Gbit, between {} and {}, \
+                 for example \"1.5Mbit\"",
+                Rate::MIN,
+                Rate::MAX
+            ),
+        }
     }
 }
 
@@ -86,20 +111,31 @@ impl core::error::Error for ParseRateError {}
 impl FromStr for Rate {
     type Err = ParseRateError;
 
-    /// Reads `1.5Mbit`, `512 kbit/s`, `10Mbps`, `2Gbit`; a bare number is bit/s.
+    /// Reads `1.5Mbit`, `512 kbit/s`, `10Mbps`, `2Gbit`. `1.5MB` and `1.5M` may be meant as bytes, and `1500` as anything: both are
+    /// refused.
     fn from_str(text: &str) -> Result<Rate, ParseRateError> {
-        let fail = || ParseRateError { text: text.to_owned() };
+        let fail = |doubt| ParseRateError { text: text.to_owned(), doubt };
         let trimmed = text.trim();
         let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
         let (number, unit) = trimmed.split_at(split);
-        let scale = match unit.trim().to_ascii_lowercase().trim_end_matches("/s").trim_end_matches("ps") {
-            "" | "b" | "bit" => 1_u64,
-            "k" | "kb" | "kbit" => 1_000,
-            "m" | "mb" | "mbit" => 1_000_000,
-            "g" | "gb" | "gbit" => 1_000_000_000,
-            _ => return Err(fail()),
+        let unit = unit.trim();
+        let bits_per_second = unit.ends_with("bps");
+        let unit = unit.to_ascii_lowercase();
+        let unit = unit.trim_end_matches("/s").trim_end_matches("ps");
+        let (scale, what) = match unit.as_bytes() {
+            [b'k', what @ ..] => (1_000_u64, what),
+            [b'm', what @ ..] => (1_000_000, what),
+            [b'g', what @ ..] => (1_000_000_000, what),
+            what => (1, what),
         };
-        decimal(number, scale).and_then(Rate::from_bits).ok_or_else(fail)
+        let rate = decimal(number, scale).and_then(Rate::from_bits).ok_or_else(|| fail(Doubt::Form))?;
+        match what {
+            b"bit" => Ok(rate),
+            b"b" if bits_per_second => Ok(rate),
+            b"" if unit.is_empty() => Err(fail(Doubt::Unit)),
+            b"" | b"b" | b"byte" | b"bytes" => Err(fail(Doubt::Bytes(rate))),
+            _ => Err(fail(Doubt::Form)),
+        }
     }
 }
 
@@ -126,7 +162,8 @@ mod tests {
             ("512 kbit/s", 512_000),
             ("10Mbps", 10_000_000),
             ("2Gbit", 2_000_000_000),
-            ("9600", 9_600),
+            ("9600 bit", 9_600),
+            ("64kbps", 64_000),
             (" 0.064 Mbit ", 64_000),
         ] {
             assert_eq!(text.parse::<Rate>().map(Rate::bits), Ok(bits), "{text}");
@@ -135,6 +172,21 @@ mod tests {
             ["", ".", "0", "-1Mbit", "fast", "1.5.5Mbit", "1e9", "99999Gbit", "1Tbit", "0.0000000001Gbit"]
         {
             assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn bits_and_bytes_are_not_mixed_up_and_a_number_is_no_rate() {
+        for (text, said) in [
+            ("1.5MB", "write \"1.5 Mbit/s\" for bits, \"12 Mbit/s\" for bytes a second"),
+            ("1.5MBps", "write \"1.5 Mbit/s\" for bits"),
+            ("200 kB/s", "write \"200 kbit/s\" for bits, \"1.6 Mbit/s\" for bytes"),
+            ("2M", "write \"2 Mbit/s\" for bits, \"16 Mbit/s\" for bytes"),
+            ("5Mb", "write \"5 Mbit/s\" for bits, \"40 Mbit/s\" for bytes"),
+            ("500", "'500' has no unit; write \"500bit\", \"500kbit\" or \"500Mbit\""),
+        ] {
+            let error = text.parse::<Rate>().map_err(|error| error.to_string()).unwrap_err();
+            assert!(error.contains(said), "{error}");
         }
     }
 

@@ -11,7 +11,8 @@ use strait_transfer::delta::KeepSent;
 use strait_transfer::session::{DiskOrigin, Origin, SentCopies, ServedCopies};
 
 use super::address::PeerPlace;
-use super::stream::{CarryingNode, random};
+use super::stream::random;
+use crate::running::CarryingNode;
 
 /// The folder in the state directory.
 const FOLDER: &str = "sent";

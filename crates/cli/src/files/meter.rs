@@ -10,6 +10,7 @@ use strait_transfer::outbox::TransferProgress;
 use strait_transfer::path::Printable;
 use strait_transfer::session::{Tally, TransferEvent};
 
+use crate::failure::{Code, Failure};
 use crate::status_line::StatusLine;
 use crate::units::{bytes, per_second, ratio, span};
 
@@ -83,6 +84,16 @@ impl TransferMeter {
                 self.terminal.draw(&state.line());
             }
         }
+    }
+
+    /// What is said of a transfer that was asked to end before its end.
+    pub(super) fn stopped(&self) -> Failure {
+        self.terminal.clear();
+        let far =
+            self.now.lock().map(|state| (state.moved + state.held, state.announced)).unwrap_or_default();
+        Failure::new(format!("stopped at {} of {}", bytes(far.0), bytes(far.1)))
+            .remedy("run the same command again: it goes on where it stopped")
+            .code(Code::Interrupted)
     }
 
     /// Says how the transfer ended.

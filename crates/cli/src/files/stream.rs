@@ -14,7 +14,7 @@ use std::time::Duration;
 use strait_model::BitRate;
 use strait_node::client::{self, ClientError, OpenedStream};
 use strait_node::logging::{FILTER_VARIABLE, QUIET_FILTER};
-use strait_node::private_daemon::{PrivateDaemon, own_configuration};
+use strait_node::private_daemon::PrivateDaemon;
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
@@ -24,7 +24,8 @@ use super::address::PeerPlace;
 use super::limit::Limited;
 use super::meter::fault_text;
 use crate::failure::{Code, Failure};
-use crate::flags::{FilePriority, Which};
+use crate::flags::FilePriority;
+use crate::running::CarryingNode;
 use crate::status_line::StatusLine;
 use crate::{configuration, running};
 
@@ -60,15 +61,6 @@ pub(crate) struct PeerStream {
     _own: Option<PrivateDaemon>,
 }
 
-/// The node that carries a stream.
-#[derive(Clone)]
-pub(crate) enum CarryingNode {
-    /// A daemon, by its interface.
-    Running(String),
-    /// This command's own, by its configuration.
-    Own(PathBuf),
-}
-
 /// Why there is no stream.
 pub(crate) struct NoStream {
     failure: Failure,
@@ -99,16 +91,15 @@ impl From<NoStream> for Failure {
 pub(super) type Ends<'a> = StreamEnds<Limited<&'a PeerStream>, Limited<&'a PeerStream>>;
 
 impl PeerStream {
-    /// Opens a stream over the daemon that runs; without one, over a node of this command's own, with the user's own configuration.
+    /// Opens a stream over the daemon that runs; without one, over a node of this command's own ([`running::carrying`]).
     pub(crate) fn open(
         tunnel: Option<&str>,
         target: StreamTarget<'_>,
         priority: FilePriority,
     ) -> Result<PeerStream, NoStream> {
         let line = StatusLine::new();
-        let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
-        match (which, own_configuration()) {
-            (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
+        match running::carrying(tunnel, target.peer)? {
+            CarryingNode::Own(file) => {
                 let interface = configuration::load(&file)?.node.interface;
                 let own = PrivateDaemon::start(node_command(&file)?, &interface).map_err(Failure::new)?;
                 let show = || own.show().ok();
@@ -116,8 +107,7 @@ impl PeerStream {
                 let stream = stream.map_err(NoStream::asked)?;
                 PeerStream::begin(stream, target, priority, CarryingNode::Own(file), Some(own))
             }
-            (which, _) => {
-                let interface = which?;
+            CarryingNode::Running(interface) => {
                 let show = || client::show(&interface).ok();
                 line.waiting(target.peer, show, || PeerStream::over(&interface, target, priority))
             }

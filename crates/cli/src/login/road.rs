@@ -9,14 +9,14 @@ use std::sync::{PoisonError, RwLock};
 
 use strait_login::{KERBEROS_SERVICE, SERVICE, VERSION};
 use strait_node::client::{self, ClientError, OpenedStream, StreamOptions};
-use strait_node::private_daemon::{PrivateDaemon, own_configuration};
+use strait_node::private_daemon::PrivateDaemon;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
 
 use super::kerberos::TicketWish;
 use crate::failure::{Code, Failure};
 use crate::files::node_command;
-use crate::flags::Which;
+use crate::running::CarryingNode;
 use crate::{configuration, running};
 
 /// Most bytes of an account's name: what the head of a stream has room for.
@@ -95,14 +95,13 @@ impl LoginRoad {
         if account.len() > ACCOUNT_MAX {
             return Err(Failure::new("the account's name is too long").code(Code::Environment));
         }
-        let which = running::which(&Which { tunnel: tunnel.map(str::to_owned) });
-        let node = match (which, own_configuration()) {
-            (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
+        let node = match running::carrying(tunnel, peer)? {
+            CarryingNode::Own(file) => {
                 let interface = configuration::load(&file)?.node.interface;
                 let daemon = PrivateDaemon::start(kind.command(&file)?, &interface).map_err(Failure::new)?;
                 Carrier::Own { file, interface, daemon: RwLock::new(Some(daemon)), kind }
             }
-            (which, _) => Carrier::Running(which?),
+            CarryingNode::Running(interface) => Carrier::Running(interface),
         };
         Ok(LoginRoad { peer: peer.to_owned(), account: account.into(), node, tickets })
     }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -76,6 +77,45 @@ fn raw(shown: &[u8]) -> Vec<char> {
     let text = String::from_utf8_lossy(shown).replace("\r\u{1b}[K", "").replace("\r\n", "\n");
     let plain = |c: &char| *c == '\n' || !c.is_control() && !('\u{200b}'..='\u{202e}').contains(c);
     text.chars().filter(|c| !plain(c) || *c == '\u{fffd}').collect()
+}
+
+#[test]
+fn a_transfer_that_is_stopped_says_how_far_it_is_and_goes_on() {
+    if !allowed() {
+        return;
+    }
+    let sites = Sites::new(BOTH);
+    let content = noise(8_000_000, &mut Random::new(5));
+    fs::write(sites.here.join("it"), &content).unwrap();
+    let mut send = sites.command(&["send", "it", "site-b", "--max-rate", "8Mbit"]);
+    let send = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    eventually("a part of it crossed", || sites.pair.hosts.link.traffic().unwrap().there.bytes > 3_000_000);
+    assert!(Command::new("kill").args(["-INT", &send.id().to_string()]).status().unwrap().success());
+    let output = send.wait_with_output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{errors}");
+    for words in ["stopped at ", " of 8.00 MB", "run the same command again"] {
+        assert!(errors.contains(words), "{words}: {errors}");
+    }
+    let output = sites.run(&["send", "it", "site-b"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(fs::read(sites.inbox.join("it")).unwrap() == content);
+}
+
+#[test]
+fn a_command_that_waits_for_a_peer_says_for_which_and_how_long() {
+    if !allowed() {
+        return;
+    }
+    let mut sites = Sites::new(BOTH);
+    sites.pair.kill(1);
+    let mut ls = sites.command(&["ls", "site-b"]).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(ls.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for site-b at 198.18.0.2:51820"), "{line}");
+    assert!(line.trim_end().ends_with("(3 s of 30 s)"), "{line}");
+    ls.kill().unwrap();
+    ls.wait().unwrap();
 }
 
 #[test]

@@ -18,12 +18,13 @@ use super::super::address::PeerPlace;
 use super::super::kept;
 use super::super::meter::{MeterState, fault_text};
 use super::super::origin;
-use super::super::stream::{CarryingNode, PeerStream, random};
+use super::super::stream::{PeerStream, random};
 use super::allowance::{Allowed, DayAllowance};
 use super::peers::PeerHere;
 use crate::failure::Failure;
 use crate::flags::FilePriority;
 use crate::outbox::{OutboxHome, now};
+use crate::running::CarryingNode;
 
 /// How a try ended.
 pub(super) enum TryEnd {
