@@ -5,6 +5,7 @@ mod clock;
 mod policies;
 mod seen;
 
+use core::net::IpAddr;
 use core::time::Duration;
 
 use ipnet::IpNet;
@@ -217,6 +218,10 @@ impl TunnelReplay {
         };
         let flow = packet.flow();
         // A file crosses, all of it one way: its packets have no hosts.
+        if file.is_none() && !is_routed(flow.src, flow.dst) {
+            seen.not_routed += 1;
+            return;
+        }
         let side = if file.is_some() || link.one_way {
             Some(Side::Near)
         } else {
@@ -265,6 +270,17 @@ impl TunnelReplay {
     pub const fn span(&self) -> Duration {
         self.clock.span()
     }
+}
+
+/// Whether a router passes on packets between these addresses: neither is of one link only (RFC 3927, RFC 4291 section 2.5.6) or none at
+/// all, and the receiver is one host.
+fn is_routed(src: IpAddr, dst: IpAddr) -> bool {
+    let of_one_link = |address: IpAddr| match address {
+        IpAddr::V4(v4) => v4.is_link_local() || v4.is_unspecified(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local() || v6.is_unspecified(),
+    };
+    let broadcast = matches!(dst, IpAddr::V4(v4) if v4.is_broadcast());
+    !(of_one_link(src) || of_one_link(dst) || dst.is_multicast() || broadcast)
 }
 
 /// Whether a packet has something to say, and does not only acknowledge.

@@ -147,7 +147,7 @@ fn give(flags: &flags::Advise, report: &AdviseReport) -> CommandResult {
         let json = json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))?;
         return print((json + "\n").as_bytes());
     }
-    print(text::render(report, colours(&std::io::stdout())).as_bytes())
+    print(text::render(report, colours(&std::io::stdout()), flags.detail).as_bytes())
 }
 
 /// Says which files could not be read to their end.

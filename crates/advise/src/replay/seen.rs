@@ -13,6 +13,8 @@ pub struct FrameCounts {
     pub not_ip: u64,
     /// Frames with a malformed IP packet, or one that cannot be segmented.
     pub malformed: u64,
+    /// Frames to several hosts, or of addresses of one link only, which no router passes on: a tunnel between networks does not carry them.
+    pub not_routed: u64,
     /// Frames that do not cross between the near and the far side.
     pub not_crossing: u64,
     /// Frames segmented to the MTU.

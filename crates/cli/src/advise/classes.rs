@@ -48,6 +48,33 @@ pub(super) fn classes(head: &str, group: &ClassGroup, report: &AdviseReport) -> 
     table
 }
 
+/// The largest services in few columns, beside a link without a tunnel.
+pub(super) fn services(report: &AdviseReport) -> TextTable {
+    let mut table =
+        TextTable::new(["service", "packets", "bytes now", "with Strait", "change", "pays up to"]);
+    for class in report.services.classes.iter().take(SHOWN) {
+        let best = best(class);
+        let (now, with) = (class.bytes, wire(class, best));
+        let sign = if with > now { "+" } else { "-" };
+        let change = percent(with.abs_diff(now) as f64, now as f64);
+        let pays = if class.verdict == AdviseVerdict::Compression { class.break_even } else { UpTo::Never };
+        table.row([
+            class.name.clone(),
+            class.packets.to_string(),
+            units::bytes(now),
+            units::bytes(with),
+            format!("{sign}{change}"),
+            up_to(pays),
+        ]);
+    }
+    table
+}
+
+/// The way with the most savings that anything can be said of.
+fn best(class: &ClassReport) -> TunnelVariant {
+    if can_say(class, TunnelVariant::History) { TunnelVariant::History } else { TunnelVariant::Contexts }
+}
+
 /// Whether it is known how long hosts wait for each other.
 fn waits(group: &ClassGroup) -> bool {
     group.classes.iter().any(|class| class.waits.is_some_and(|waits| waits.seconds.is_some()))
@@ -70,9 +97,7 @@ pub(super) fn rest(group: &ClassGroup) -> Option<String> {
 }
 
 fn row(class: &ClassReport, columns: ClassColumns) -> Vec<String> {
-    let [history, contexts] = [TunnelVariant::History, TunnelVariant::Contexts];
-    let best = if can_say(class, history) { history } else { contexts };
-    let ends = class.on(TunnelVariant::Plain).zip(class.on(best));
+    let ends = class.on(TunnelVariant::Plain).zip(class.on(best(class)));
     let saved = |part: fn(&WireUse) -> f64| ends.map_or(0.0, |(plain, best)| part(plain) - part(best));
     let bytes = saved(|sent| sent.wire_bytes as f64);
     let mut cells = vec![class.name.clone(), class.packets.to_string(), units::bytes(class.bytes)];

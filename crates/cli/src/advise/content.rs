@@ -29,6 +29,7 @@ pub(super) fn notes(report: &AdviseReport) -> Vec<String> {
     let counted = [
         (seen.not_ip, "not IP: a tunnel does not carry them"),
         (seen.malformed, "malformed IP packet"),
+        (seen.not_routed, "to several hosts, or of one link only: no tunnel between networks carries them"),
         (seen.not_crossing, "not between the near and the far side"),
         (seen.segmented, "longer than the MTU (segmentation offload): split"),
         (seen.out_of_order, "out of order in time"),
@@ -66,8 +67,15 @@ pub(super) fn extent(report: &AdviseReport) -> String {
     )
 }
 
-/// The whole on every way, beside a link without a tunnel.
-pub(super) fn whole(report: &AdviseReport) -> TextTable {
+/// The ways that are shown where not all are.
+const SHORT: [(&str, TunnelVariant); 3] = [
+    ("plain tunnel", TunnelVariant::Plain),
+    ("Strait", TunnelVariant::History),
+    ("Strait, byte cache", TunnelVariant::Cache),
+];
+
+/// The whole on every way, or on those that matter most, beside a link without a tunnel.
+pub(super) fn whole(report: &AdviseReport, all: bool) -> TextTable {
     let class = &report.total;
     let price = report.link.price_per_gigabyte;
     let head = ["", "wire bytes", "of plain tunnel", "link busy"].into_iter().chain(price.map(|_| "cost"));
@@ -85,20 +93,59 @@ pub(super) fn whole(report: &AdviseReport) -> TextTable {
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
     row("no tunnel", Some(class.bytes));
-    for way in TunnelVariant::ALL {
-        row(name(way), can_say(class, way).then(|| wire(class, way)));
+    if all {
+        for way in TunnelVariant::ALL {
+            row(name(way), can_say(class, way).then(|| wire(class, way)));
+        }
+    } else {
+        for (name, way) in SHORT {
+            row(name, can_say(class, way).then(|| wire(class, way)));
+        }
     }
     table
 }
 
 /// What goes back for it, which no class has.
 pub(super) fn returned(report: &AdviseReport) -> String {
-    let back = |way| report.returned.iter().find(|back| back.way == way).map_or(0, |back| back.wire_bytes);
     format!(
         "Delivery reports, receipts and signs of life take {} more in both directions; {} with history.",
-        units::bytes(back(TunnelVariant::Plain)),
-        units::bytes(back(TunnelVariant::History))
+        units::bytes(back(report, TunnelVariant::Plain)),
+        units::bytes(back(report, TunnelVariant::History))
     )
+}
+
+fn back(report: &AdviseReport, way: TunnelVariant) -> u64 {
+    report.returned.iter().find(|back| back.way == way).map_or(0, |back| back.wire_bytes)
+}
+
+/// What there would be to pay beside what there is today, without a tunnel: the first question of who asks.
+pub(super) fn today(report: &AdviseReport) -> Option<String> {
+    let class = &report.total;
+    if class.verdict == AdviseVerdict::Empty {
+        return None;
+    }
+    let all = |way| wire(class, way) + back(report, way);
+    let ways = [TunnelVariant::History, TunnelVariant::Contexts];
+    let with = ways.into_iter().filter(|way| can_say(class, *way)).map(all).min()?;
+    let now = class.bytes;
+    let cost = report.link.price_per_gigabyte.map_or(String::new(), |price| {
+        let [with, now] = [with, now].map(|bytes| money(price * bytes as f64 / 1e9));
+        format!(" ({with} instead of {now})")
+    });
+    let unsaid = if can_say(class, TunnelVariant::History) { "" } else { ", without compression," };
+    let change = percent(with.abs_diff(now) as f64, now as f64);
+    let [shown, shown_now] = [with, now].map(units::bytes);
+    let instead = format!("{shown} instead of {shown_now}{cost}");
+    Some(if with.abs_diff(now) as f64 * 100.0 < now as f64 {
+        format!("With Strait{unsaid} about as many bytes as now: {instead}.")
+    } else if with < now {
+        format!("With Strait{unsaid} {change} fewer bytes than now: {instead}.")
+    } else {
+        format!(
+            "With Strait{unsaid} {change} more bytes than now: {instead}. A tunnel costs more here than it saves: have none where \
+             neither encryption nor a network of your own is needed. With `hold` in `[link]`, more packets share a datagram."
+        )
+    })
 }
 
 /// What policies against length leaks cost, if they were compared.
@@ -123,7 +170,7 @@ pub(super) fn policies(report: &AdviseReport) -> TextTable {
     table
 }
 
-/// What is to be gained, in a sentence or two.
+/// What is to be gained against a plain tunnel, in a sentence or two.
 pub(super) fn verdict(report: &AdviseReport) -> String {
     let class = &report.total;
     let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Contexts].map(|way| wire(class, way) as f64);

@@ -27,10 +27,11 @@ pub(super) fn render(report: &AdviseReport) -> String {
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n\
          <title>What a tunnel would save</title>\n<style>{STYLE}</style>\n</head>\n<body>\n\
          <h1>What a tunnel would save</h1>\n{}<p>{}</p>\n",
-        paragraph("verdict", &content::verdict(report)),
+        content::today(report).map_or(String::new(), |today| paragraph("verdict", &today))
+            + &paragraph("verdict", &content::verdict(report)),
         escaped(&content::extent(report))
     );
-    out.push_str(&table(&content::whole(report)));
+    out.push_str(&table(&content::whole(report, true)));
     out.push_str(&paragraph("", &content::returned(report)));
     let policies = content::policies(report);
     if !policies.is_empty() {

@@ -6,8 +6,27 @@ use strait_advise::report::AdviseVerdict;
 use super::classes::{self, SAMPLING};
 use super::content;
 
-/// The whole report.
-pub(super) fn render(report: &AdviseReport, colours: bool) -> String {
+/// Columns of a terminal that every one has.
+const COLUMNS: usize = 80;
+
+/// Words in lines of a terminal.
+fn wrapped(words: &str) -> String {
+    let mut out = String::new();
+    let mut column = 0;
+    for word in words.split(' ') {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > COLUMNS {
+            (out, column) = (out + "\n", 0);
+        } else if column > 0 {
+            (out, column) = (out + " ", column + 1);
+        }
+        (out, column) = (out + word, column + length);
+    }
+    out
+}
+
+/// The report; its details as well, if they are wanted.
+pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> String {
     let mut out = content::inputs(report).render(0);
     for note in content::notes(report) {
         out.push_str(&format!("  {note}\n"));
@@ -15,13 +34,21 @@ pub(super) fn render(report: &AdviseReport, colours: bool) -> String {
     if report.total.verdict == AdviseVerdict::Empty {
         return format!("{out}\n{}\n", content::verdict(report));
     }
-    out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report).render(2)));
-    out.push_str(&format!("  {}\n", content::returned(report)));
     let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
-    out.push_str(&format!("\n{bold}{}{plain}\n", content::verdict(report)));
+    if let Some(today) = content::today(report) {
+        out.push_str(&format!("\n{bold}{}{plain}\n", wrapped(&today)));
+    }
+    out.push_str(&format!("{}\n", wrapped(&content::verdict(report))));
+    out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report, details).render(2)));
+    out.push_str(&format!("\n{}\n", wrapped(&content::returned(report))));
     let policies = content::policies(report);
     if !policies.is_empty() {
         out.push_str(&format!("\n{}\n{}", content::POLICIES, policies.render(2)));
+    }
+    if !details {
+        out.push_str(&format!("\n{}", classes::services(report).render(2)));
+        out.push_str("\n--detail has every mode, protocols, pairs of hosts and codecs.\n");
+        return out;
     }
     for (head, group) in classes::kinds(report) {
         out.push_str(&format!("\n{}", classes::classes(head, group, report).render(2)));

@@ -42,6 +42,9 @@ pub(crate) struct Advise {
     /// Also replay under each policy of a rule against length leaks (padding, mix, pause), to show what they cost
     #[arg(long)]
     pub(crate) policies: bool,
+    /// Print every mode, protocols, pairs of hosts and codecs too
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) detail: bool,
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,

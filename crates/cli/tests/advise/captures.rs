@@ -78,7 +78,11 @@ fn a_log_shrinks_and_every_column_says_so() {
     assert!(wire(&report, 3) * 3 < wire(&report, 0), "{}", report["total"]);
     assert_eq!(report["services"]["classes"][0]["name"], "syslog (udp 514)");
     assert_eq!(report["pairs"]["classes"][0]["waits"]["turns"], 0);
-    let words = text(&advise(&[&log], &["--price", "8"]));
+    let short = text(&advise(&[&log], &["--price", "8"]));
+    let wide = short.lines().skip(3).filter(|line| line.chars().count() > 80);
+    assert_eq!(wide.collect::<Vec<_>>(), [""; 0], "lines that 80 columns do not hold");
+    assert!(short.contains(" fewer bytes than now: ") && short.contains("syslog (udp 514)"), "{short}");
+    let words = text(&advise(&[&log], &["--price", "8", "--detail"]));
     for expected in [
         "log.pcap  pcap     300",
         "300 packets, 138 kB over a link of 1 Mbit/s; duration 299 ms",
@@ -92,6 +96,53 @@ fn a_log_shrinks_and_every_column_says_so() {
         assert!(words.contains(expected), "no `{expected}` in\n{words}");
     }
     assert!(!words.contains('\u{1b}'), "colours in a pipe");
+}
+
+/// What is said of the bytes of today, and whether it is so.
+fn today_is_true(capture: &Path) {
+    let report = json(&[capture], &[]);
+    let now = report["total"]["bytes"].as_u64().unwrap();
+    if report["total"]["verdict"] == "empty" {
+        return;
+    }
+    let back = |way: usize| report["returned"][way]["wire_bytes"].as_u64().unwrap();
+    let unknown = report["total"]["verdict"] == "not_captured";
+    let with =
+        [4, 5].into_iter().filter(|way| !unknown || *way == 4).map(|way| wire(&report, way) + back(way));
+    let with = with.min().unwrap();
+    let expected = match (with.abs_diff(now) * 100 < now, with < now) {
+        (true, _) => "about as many bytes as now",
+        (false, true) => "fewer bytes than now",
+        (false, false) => "more bytes than now",
+    };
+    let said = text(&advise(&[capture], &[])).replace('\n', " ");
+    assert!(said.contains(expected), "{}: {with} of {now}\n{said}", capture.display());
+}
+
+#[test]
+fn a_tunnel_is_compared_with_what_is_paid_today() {
+    let dir = Workdir::create().unwrap();
+    let small: Vec<_> = (0..200).map(|_| packet(HERE, THERE, 9, &[7; 4])).collect();
+    for (name, bytes) in [("log", log()), ("tls", noise()), ("small", pcap(&small))] {
+        today_is_true(&file(&dir, name, &bytes));
+    }
+    let Some(captures) = strait_testdata::find_or_skip("captures") else { return };
+    let mut more = 0;
+    for capture in fs::read_dir(captures).unwrap() {
+        let path = capture.unwrap().path();
+        today_is_true(&path);
+        more += u32::from(text(&advise(&[&path], &[])).replace('\n', " ").contains("more bytes than now"));
+    }
+    assert!(more > 0, "of some a tunnel costs more");
+}
+
+#[test]
+fn what_no_router_passes_on_is_left_out_and_counted() {
+    let dir = Workdir::create().unwrap();
+    let [one, group] = [packet(HERE, THERE, 80, b"one"), packet(HERE, [224, 0, 0, 5], 80, b"hello")];
+    let [all, near] = [packet(HERE, [255; 4], 67, b"dhcp"), packet([169, 254, 1, 1], THERE, 80, b"near")];
+    let report = json(&[&file(&dir, "a.pcap", &pcap(&[one, group, all, near]))], &[]);
+    assert_eq!((&report["total"]["packets"], &report["frames"]["not_routed"]), (&1.into(), &3.into()));
 }
 
 #[test]
