@@ -140,7 +140,8 @@ impl Control {
             return self.add_peer(config, now);
         }
         let moved = peer.config.place != config.place;
-        let eager = moved && peer.pairs.in_use().is_none() && config.start == Start::Eager;
+        let joined = peer.pairs.in_use().is_some();
+        let eager = moved && !joined && config.start == Start::Eager;
         // Sender and receiver have these.
         config.spec.counters = Arc::clone(&peer.config.spec.counters);
         peer.config = config;
@@ -152,6 +153,9 @@ impl Control {
             Where::Address(address) if moved => self.sessions.move_to(id, address),
             Where::Name(_) if moved => peer.initiation.distrust_address(),
             _ => {}
+        }
+        if moved && !joined {
+            self.handshakes.begin_elsewhere(&mut self.sessions, id, now);
         }
         if eager {
             self.persevere(id, now);

@@ -151,6 +151,16 @@ impl Predictor {
         out
     }
 
+    /// Returns what this program itself writes on the terminal and leaves the row of the cursor as the session has it, with what takes
+    /// predictions from the screen before it, and shows them behind it.
+    pub fn beside(&mut self, own: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        self.take_back(&mut out);
+        out.extend_from_slice(own);
+        self.show(&mut out);
+        out
+    }
+
     /// Takes bytes that bring the terminal to the session's screen, whatever was on it: what was predicted is forgotten.
     pub fn redrawn(&mut self, bytes: &[u8], now: Time) -> Vec<u8> {
         let mut out = Vec::new();

@@ -56,7 +56,7 @@ use super::backoff::Backoff;
 use super::context::{ControlContext, LocalNode};
 use crate::{
     Capabilities, ControlEvent, DeliveryReporting, HandshakeFailure, MoveLog, PayloadFormat, PeerConfig,
-    Role, Where,
+    Role, Start, Where,
 };
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
@@ -286,10 +286,14 @@ impl PeerRecord {
         context.tick_from(now);
     }
 
-    /// It is being stopped: its pair is of no use any more, and a handshake with it none at once.
+    /// It is being stopped: its pair is of no use any more, and a handshake with it none at once. A node that begins unasked, where it is
+    /// configured to be, goes on trying for a while: it may only be restarted, and not know where this one is.
     pub(crate) fn stopped(&mut self, now: Time, context: &mut ControlContext) {
         let Some(spi) = self.pairs.stop(now, context) else { return };
         self.initiation.pause(now, &mut context.random);
+        if self.config.start == Start::Eager && self.config.place != Where::Unknown {
+            self.initiation.want(now + PERSEVERANCE);
+        }
         self.stopped = Some(now);
         context.order_out(outbound::Order::Withdraw(self.id(), spi));
         context.log(ControlEvent::Stopped { peer: self.id() });

@@ -157,34 +157,25 @@ impl LoginTerminal {
             return;
         }
         let before = core::mem::replace(&mut self.said_silent, seconds);
-        let (peer, keys) = (&self.options.peer, self.escape.shown());
+        let (peer, keys, whole) = (&self.options.peer, self.escape.shown(), self.sane.is_on_other_screen());
         let line =
             seconds.map(|seconds| format!("{peer} has not answered for {seconds} s ({keys}. ends this)"));
-        match line {
-            Some(line) if before.is_none() || self.sane.is_on_other_screen() => {
-                self.say(&line);
-                if !self.sane.is_on_other_screen() {
-                    self.draw_again();
-                }
-            }
-            Some(line) => {
-                self.out.push(format!("\x1b7\x1b[1A\r\x1b[2Kstrait: {line}\x1b8").as_bytes(), 0);
-            }
-            None => {
-                if !self.sane.is_on_other_screen() {
-                    // The line with the cursor is where it was before.
-                    self.out.push(b"\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K", 0);
-                }
-                self.draw_again();
-            }
-        }
+        let own = match (line, before) {
+            (Some(line), _) if whole => self.first_line(&line),
+            (Some(line), None) => format!("\r\nstrait: {line}\r\n{}", self.shown_again()),
+            (Some(line), Some(_)) => format!("\x1b7\x1b[1A\r\x1b[2Kstrait: {line}\x1b8"),
+            (None, _) if whole => self.shown_again(),
+            // The line with the cursor is where it was before.
+            (None, _) => format!("\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K{}", self.shown_again()),
+        };
+        self.predict(|predictor, _| predictor.beside(own.as_bytes()));
     }
 
-    /// Shows a line of this program's own over the first one, as much of it as there is room for.
-    fn over_first_line(&mut self, line: &str) {
+    /// A line of this program's own over the first one, as much of it as there is room for.
+    fn first_line(&self, line: &str) -> String {
         let columns = self.predictor.as_ref().map_or(80, |predictor| predictor.screen().size().1.get());
         let line: String = format!(" strait: {line} ").chars().take(usize::from(columns)).collect();
-        self.out.push(format!("\x1b7\x1b[1;1H\x1b[0;7m{line}\x1b[m\x1b8").as_bytes(), 0);
+        format!("\x1b7\x1b[1;1H\x1b[0;7m{line}\x1b[m\x1b8")
     }
 
     /// Shows a line of this program's own.
@@ -192,7 +183,8 @@ impl LoginTerminal {
         if self.options.raw.is_none() {
             self.errors.push(format!("strait: {line}\n").as_bytes(), 0);
         } else if self.sane.is_on_other_screen() {
-            self.over_first_line(line);
+            let shown = self.first_line(line);
+            self.out.push(shown.as_bytes(), 0);
         } else {
             self.out.push(format!("\r\nstrait: {line}\r\n").as_bytes(), 0);
         }
@@ -200,15 +192,20 @@ impl LoginTerminal {
 
     /// Draws what a line of this program's own has hidden.
     pub(super) fn draw_again(&mut self) {
-        let Some(predictor) = &self.predictor else { return };
-        let screen = predictor.screen();
-        let shown = if self.sane.is_on_other_screen() {
-            screen.state_formatted()
-        } else {
-            // The line with the cursor, as a shell would do it.
-            let (row, _) = screen.cursor_position();
-            screen.rows_formatted(0, screen.size().1.get()).nth(usize::from(row)).unwrap_or_default()
-        };
+        let shown = self.shown_again();
         self.out.push(shown.as_bytes(), 0);
+    }
+
+    /// What a line of this program's own has hidden.
+    fn shown_again(&self) -> String {
+        let Some(predictor) = &self.predictor else { return String::new() };
+        let screen = predictor.screen();
+        if self.sane.is_on_other_screen() {
+            return screen.state_formatted();
+        }
+        // The line with the cursor, as a shell would do it.
+        let (row, column) = screen.cursor_position();
+        let line = screen.rows_formatted(0, screen.size().1.get()).nth(usize::from(row)).unwrap_or_default();
+        format!("{line}\x1b[{}G", column + 1)
     }
 }

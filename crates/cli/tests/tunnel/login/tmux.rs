@@ -73,9 +73,10 @@ fn an_outage_is_said_and_leaves_nothing_on_the_screen() {
     tmux.sees("\nbefore\n");
     link(InterfaceState::Down);
     tmux.types("echo af''ter");
-    tmux.shows("how long it has been, above what is typed", |screen| {
-        screen.contains("site-b has not answered for 5 s")
-            && screen.trim_end().ends_with("at-b> echo af''ter")
+    tmux.shows("how long it has been, above the line with the cursor", |screen| {
+        let mut lines = screen.trim_end().lines().rev();
+        lines.next().is_some_and(|line| line.starts_with("at-b>"))
+            && lines.next() == Some("strait: site-b has not answered for 5 s (~. ends this)")
     });
     link(InterfaceState::Up);
     let quiet = "at-b> echo be''fore\nbefore\nat-b> echo af''ter";

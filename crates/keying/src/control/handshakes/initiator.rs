@@ -148,6 +148,16 @@ impl Handshakes {
         }
     }
 
+    /// Drops the attempt that is under way, as the peer is to be elsewhere, and begins another at once if one is wanted.
+    pub(crate) fn begin_elsewhere(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        if let Some(channel) = peer.initiation.give_way() {
+            self.drop_attempt(context, channel, CloseCode::GaveUp, now);
+        }
+        peer.initiation.hurry(now);
+        self.begin(sessions, id, now);
+    }
+
     /// Ends the attempts that take too long.
     pub(crate) fn give_up(&mut self, sessions: &mut Sessions, now: Time) {
         for id in sessions.ids() {

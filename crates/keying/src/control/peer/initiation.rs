@@ -195,6 +195,11 @@ impl Initiation {
         self.not_before = now + jitter(YIELD_PAUSE, random);
     }
 
+    /// What failed before was elsewhere: the next attempt does not wait for it.
+    pub(crate) fn hurry(&mut self, now: Time) {
+        (self.failures, self.not_before, self.last_failure) = (0, now, None);
+    }
+
     /// No attempt begins for a while, though none failed: the peer is being stopped.
     pub(crate) fn pause(&mut self, now: Time, random: &mut Random) {
         self.not_before = now + jitter(FIRST_PAUSE, random);

@@ -13,9 +13,9 @@ use crate::ControlEvent;
 /// KEEPALIVE_TIMEOUT).
 const DEAF: Duration = Duration::from_secs(10);
 /// The same in a conversation, where answers came until then: three times the shortest retransmission timeout of TCP (RFC 6298
-/// section 2.4).
+/// section 2.4); eight round trips, if that is longer.
 const INTERRUPTED: Duration = Duration::from_secs(3);
-/// Looks, a second apart, at which both ends had spoken: a conversation. One that goes on is interrupted when as many find that
+/// Looks, a second apart, at which packets had gone both ways: a conversation. One that goes on is interrupted when as many find that
 /// something was sent; a single packet is no sign.
 const CONVERSATION: u8 = 3;
 /// How long an answer to the probe has at least before the peer counts as one that does not answer: TCP's shortest retransmission
@@ -60,7 +60,9 @@ pub(crate) struct Silence {
     probed: Option<Time>,
     /// When it was last looked.
     looked: Time,
-    /// Looks at which both ends had spoken since the one before, and answers had come soon.
+    /// Inner packets received until then.
+    packets: u64,
+    /// Looks at which packets had gone both ways since the one before, and answers had come soon.
     talks: u8,
     /// Looks of this silence at which something had been sent since the one before.
     sends: u8,
@@ -79,25 +81,32 @@ enum SilenceAnswer {
 impl Silence {
     /// Takes when something was last sent and last heard. Silence grows only while packets are sent: the
     /// last word of a conversation needs no answer, or two idle nodes would probe each other for ever.
-    fn note(&mut self, sent: Time, heard: Time, round_trip: Duration, now: Time) -> SilenceAnswer {
+    fn note(
+        &mut self,
+        sent: Time,
+        heard: Time,
+        (packets, round_trip): (u64, Duration),
+        now: Time,
+    ) -> SilenceAnswer {
         let before = core::mem::replace(&mut self.looked, now);
         if self.since.is_none_or(|since| heard >= since) {
             // Neither an answer to a probe nor a late one is a conversation.
             let soon = self.since.is_none_or(|since| heard < since + INTERRUPTED);
-            let talked = sent > before && heard > before;
+            let talked = sent > before && packets > self.packets;
             let talks = if soon && self.probed.is_none() { self.talks } else { 0 };
             let since = (sent > heard).then_some(sent);
             *self = Silence {
                 since,
                 talks: talks.saturating_add(u8::from(talked)),
                 looked: now,
+                packets,
                 ..Silence::default()
             };
         }
         let Some(since) = self.since else { return SilenceAnswer::Nothing };
         self.sends = self.sends.saturating_add(u8::from(sent > before));
         let interrupted = self.talks >= CONVERSATION && self.sends >= CONVERSATION;
-        let deaf = if interrupted { INTERRUPTED } else { DEAF };
+        let deaf = if interrupted { INTERRUPTED.max(8 * round_trip) } else { DEAF };
         let answer = (3 * round_trip).clamp(PROBE_LEAST, PROBED);
         self.unanswered = self.probed.is_some_and(|probed| probed + answer <= now);
         match self.probed {
@@ -155,8 +164,9 @@ impl PeerRecord {
     pub(crate) fn check_silence(&mut self, now: Time, context: &mut ControlContext) {
         let Some(pair) = self.pairs.in_use() else { return };
         let (Some(sent), Some(heard)) = (pair.outbound.usage.last(), self.heard()) else { return };
-        let round_trip = self.config.spec.counters.path.get().and_then(|path| path.round_trip);
-        match self.silence.note(sent, heard, round_trip.unwrap_or_default(), now) {
+        let counters = &self.config.spec.counters;
+        let round_trip = counters.path.get().and_then(|path| path.round_trip).unwrap_or_default();
+        match self.silence.note(sent, heard, (counters.in_packets.get(), round_trip), now) {
             SilenceAnswer::Nothing => {}
             SilenceAnswer::Probe => {
                 context.order_out(outbound::Order::Probe(self.id()));
@@ -197,14 +207,15 @@ mod tests {
     /// handshake is wanted with it, if it is sent packets in these seconds, and answers where both are true.
     fn course(sends: impl Fn(u64) -> bool, answers: impl Fn(u64) -> bool) -> [Option<u64>; 3] {
         let (mut silence, mut sent, mut heard) = (Silence::default(), Time::ZERO, Time::ZERO);
-        let mut course = [None; 3];
+        let (mut course, mut packets) = ([None; 3], 0);
         for second in 1..=40 {
             let now = Time::from_millis(second * 1000);
             if sends(second) {
                 sent = Time::from_millis(second * 1000 - 500);
                 heard = if answers(second) { Time::from_millis(second * 1000 - 400) } else { heard };
             }
-            let answer = silence.note(sent, heard, Duration::from_millis(100), now);
+            packets += u64::from(sends(second) && answers(second));
+            let answer = silence.note(sent, heard, (packets, Duration::from_millis(100)), now);
             let unanswered = silence.unanswered_since(heard).is_some();
             let now = [answer == SilenceAnswer::Probe, unanswered, answer == SilenceAnswer::Handshake];
             for (at, is) in course.iter_mut().zip(now) {
@@ -233,7 +244,7 @@ mod tests {
         for second in 1..=120 {
             let now = Time::from_millis(second * 1000);
             let sent = Time::from_millis(second * 1000 - 500);
-            if silence.note(sent, heard, Duration::from_millis(100), now) == SilenceAnswer::Probe {
+            if silence.note(sent, heard, (0, Duration::from_millis(100)), now) == SilenceAnswer::Probe {
                 (heard, probes) = (Time::from_millis(second * 1000 + 100), probes + 1);
             }
         }

@@ -14,8 +14,8 @@ impl PeerRecord {
         let state = match self.pairs.in_use() {
             Some(_) if unanswered_since.is_some() => PeerState::NoAnswer,
             Some(_) => PeerState::Up,
-            None if begun => PeerState::Connecting,
             None if self.stopped.is_some() => PeerState::Down,
+            None if begun => PeerState::Connecting,
             None => PeerState::Idle,
         };
         PeerStatus {

@@ -6,7 +6,7 @@ use strait_ipsec::{Notice, PeerId};
 use strait_wire::Spi;
 
 use super::world::{ControlNode, ControlWorld, FAIR, Weather, address, peer, settings};
-use crate::{ControlEvent, Lifetime, Role, Start, Where};
+use crate::{ControlEvent, Lifetime, PeerState, Role, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: u64 = 3600;
@@ -173,6 +173,31 @@ fn unanswered_last_packet_provokes_no_probe() {
 }
 
 #[test]
+fn peer_that_says_goodbye_is_down_and_sought_for_a_while_at_most_once_a_second() {
+    let mut world = ControlWorld::pair(21, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.chat(3, 500);
+    let (began, before) = (world.now, world.started(0).len());
+    world.notice(0, Notice::Stopped(PeerId(1)));
+    let status = world.nodes[0].control.status(PeerId(1)).unwrap();
+    assert_eq!((status.state, status.away_since, status.association), (PeerState::Down, Some(began), None));
+    assert!(world.nodes[0].outbound.is_empty(), "nothing is sent any more");
+    // It is there again, and says so at once each time: that costs one handshake a second at most.
+    let mut goodbyes = 1;
+    while world.now < began + 20 * SECOND {
+        world.run(Duration::from_millis(50));
+        if world.is_up(0, 1) {
+            goodbyes += 1;
+            world.notice(0, Notice::Stopped(PeerId(1)));
+        }
+    }
+    let started = world.started(0).len() - before;
+    assert!((10..=30).contains(&started), "{started} handshakes after {goodbyes} goodbyes");
+    assert!(world.run_until(5, |world| world.is_up(0, 1)));
+    assert_eq!(world.nodes[0].control.status(PeerId(1)).unwrap().away_since, None);
+}
+
+#[test]
 fn dead_peer_is_probed_once_and_handshakes_stop_with_the_traffic() {
     let mut world = ControlWorld::pair(8, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
@@ -187,7 +212,9 @@ fn dead_peer_is_probed_once_and_handshakes_stop_with_the_traffic() {
     assert!((10..=12).contains(&(probed - died).as_secs()), "{probed:?}");
     let again = world.started(0)[1];
     assert!((15..=18).contains(&(again - died).as_secs()), "{again:?}");
-    assert!(world.is_up(0, 1), "the old pair stays until there is a new one");
+    let status = world.nodes[0].control.status(PeerId(1)).unwrap();
+    assert_eq!(status.state, PeerState::NoAnswer);
+    assert!(status.association.is_some(), "the old pair stays until there is a new one");
     world.run(60 * SECOND);
     let sent = world.sent;
     world.run(600 * SECOND);

@@ -100,6 +100,21 @@ fn address_configured_during_a_look_up_is_used_at_once() {
 }
 
 #[test]
+fn mended_endpoint_is_tried_at_once_whatever_failed_before() {
+    for seconds in [3, 33] {
+        let mut world = ControlWorld::new(2, 9, FAIR);
+        world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+        world.add(0, peer(1, Where::Address("192.0.2.77:1".parse().unwrap()), Start::Eager));
+        world.run(seconds * SECOND);
+        let config = peer(1, Where::Address(address(1)), Start::Eager);
+        world.ask(0, |control, now| control.update_peer(config, now));
+        let status = world.nodes[0].control.status(PeerId(1)).unwrap();
+        assert_eq!((status.failures, status.last_failure), (0, None));
+        assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
+    }
+}
+
+#[test]
 fn answer_for_a_former_name_is_ignored() {
     let mut world = ControlWorld::new(2, 8, FAIR);
     let (old, new) = ("old.example:1", "new.example:1");

@@ -1,7 +1,7 @@
 //! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
 
 use super::*;
-use crate::report::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport};
+use crate::report::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport, TroubleReport};
 use strait_testdata::reference::{ReferenceRow, json_keys, rows};
 
 /// The lines of a page that are about metrics of a node, or about drop reasons.
@@ -79,7 +79,8 @@ pub(super) fn everything() -> DaemonReport {
         min_rtt_seconds: Some(0.04),
         ..session.path.clone().unwrap_or_default()
     };
-    let session = PeerReport { path: Some(path), last_handshake_age_seconds: Some(1.0), ..session };
+    let trouble = Some(TroubleReport::default());
+    let session = PeerReport { path: Some(path), trouble, last_handshake_age_seconds: Some(1.0), ..session };
     report.directory = Some(crate::report::DirectoryReport {
         not_taken: vec![crate::report::NotTakenReport { reason: "revoked".to_owned(), count: 1 }],
         look_ups: Some(crate::report::LookUpReport {
