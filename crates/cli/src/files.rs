@@ -217,7 +217,7 @@ fn pushing(place: PeerPlace, transfer: [u8; 16], options: TransferOptions) -> Re
     Ok(Hello { transfer, nonce: random()?, asked })
 }
 
-/// Does `work`, which `stop` ends, and ends it if a signal asks for that; the result, and whether one did.
+/// Does `work`, and ends it by `stop` if a signal asks for that; returns its result, and whether one did.
 fn until_asked_to_end<T>(stop: &(impl Fn() + Sync), work: impl FnOnce() -> T) -> Result<(T, bool), Failure> {
     let failed = || Failure::doing("wait for signals");
     let signal = EndSignal::any().map_err(failed())?;

@@ -1,4 +1,4 @@
-//! A line on the terminal that is drawn again and goes away, and what it says while a command waits for a peer.
+//! A line on the terminal that is drawn again and goes away, as while a command waits for a peer.
 
 use std::io::{IsTerminal, Write, stderr};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -77,7 +77,7 @@ impl StatusLine {
     }
 }
 
-/// What a command waits for, and how long it has waited of how long it will.
+/// Says for which peer a command waits, in which state that is, and how long it has waited of how long it will.
 fn waits_for(peer: &str, report: Option<&DaemonReport>, waited: Duration) -> String {
     let peers = report.into_iter().flat_map(|report| &report.peers);
     let found = peers.into_iter().find(|it| it.name == peer);
@@ -92,7 +92,8 @@ fn columns() -> usize {
     size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(COLUMNS)
 }
 
-/// What fits into one column less than there are, as the cursor has one; what is not ASCII counts twice, which is the most that it takes.
+/// Returns the beginning of `text` that fits into one column less than there are, as the cursor has one. A character that is not ASCII
+/// counts twice, which is the most that it takes.
 fn cut(text: &str, columns: usize) -> &str {
     let mut room = columns.saturating_sub(1);
     let end = text.char_indices().find(|(_, character)| {

@@ -98,7 +98,7 @@ impl PrivateDaemon {
         !matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// What it does.
+    /// Returns its report.
     ///
     /// # Errors
     /// [`ClientError`].

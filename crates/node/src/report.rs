@@ -201,7 +201,7 @@ pub struct PeerReport {
     pub outer_interface: Option<String>,
     /// `idle`, `connecting`, `up`, `no-answer`, `down`, `refused`, `name-not-found` or `no-route`; with manual keys `up`, `used-up` or `stopped`.
     pub state: String,
-    /// What keeps it from answering; none while nothing does.
+    /// Obstacles on the way to it; none while it answers or nothing is wanted of it.
     #[serde(default)]
     pub trouble: Option<TroubleReport>,
     /// Memory that its history and byte caches take, in bytes.

@@ -118,7 +118,7 @@ fn back(report: &AdviseReport, way: TunnelVariant) -> u64 {
     report.returned.iter().find(|back| back.way == way).map_or(0, |back| back.wire_bytes)
 }
 
-/// What there would be to pay beside what there is today, without a tunnel: the first question of who asks.
+/// Compares the bytes and the money with those of today, without a tunnel, in a sentence: the first question that a person has.
 pub(super) fn today(report: &AdviseReport) -> Option<String> {
     let class = &report.total;
     if class.verdict == AdviseVerdict::Empty {
@@ -170,7 +170,7 @@ pub(super) fn policies(report: &AdviseReport) -> TextTable {
     table
 }
 
-/// What is to be gained against a plain tunnel, in a sentence or two.
+/// Says in a sentence or two how much there is to be gained against a plain tunnel.
 pub(super) fn verdict(report: &AdviseReport) -> String {
     let class = &report.total;
     let [plain, bundles] = [TunnelVariant::Plain, TunnelVariant::Contexts].map(|way| wire(class, way) as f64);

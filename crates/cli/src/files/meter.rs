@@ -86,7 +86,7 @@ impl TransferMeter {
         }
     }
 
-    /// What is said of a transfer that was asked to end before its end.
+    /// The failure of a transfer that a signal stopped, with how far it was.
     pub(super) fn stopped(&self) -> Failure {
         self.terminal.clear();
         let far =

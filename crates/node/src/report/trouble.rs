@@ -1,4 +1,4 @@
-//! What keeps a peer from answering, and its state in words.
+//! The obstacles between a node and a peer, and the peer's state in words.
 
 use core::time::Duration;
 
@@ -9,7 +9,7 @@ use strait_keying::{HandshakeFailure, PeerState, PeerStatus};
 use super::PeerReport;
 use crate::units;
 
-/// What keeps a peer from answering.
+/// The obstacles between a node and a peer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TroubleReport {
     /// Seconds since the first packet that it has not answered, or since it said that it is being stopped; none while it answers.

@@ -196,7 +196,7 @@ impl LoginTerminal {
         self.out.push(shown.as_bytes(), 0);
     }
 
-    /// What a line of this program's own has hidden.
+    /// Returns the bytes that draw again whatever a line of this program's own has hidden.
     fn shown_again(&self) -> String {
         let Some(predictor) = &self.predictor else { return String::new() };
         let screen = predictor.screen();

@@ -76,7 +76,10 @@ fn an_outage_is_said_and_leaves_nothing_on_the_screen() {
     tmux.shows("how long it has been, above the line with the cursor", |screen| {
         let mut lines = screen.trim_end().lines().rev();
         lines.next().is_some_and(|line| line.starts_with("at-b>"))
-            && lines.next() == Some("strait: site-b has not answered for 5 s (~. ends this)")
+            && lines.next().is_some_and(|line| {
+                line.starts_with("strait: site-b has not answered for ")
+                    && line.ends_with(" s (~. ends this)")
+            })
     });
     link(InterfaceState::Up);
     let quiet = "at-b> echo be''fore\nbefore\nat-b> echo af''ter";
@@ -87,7 +90,7 @@ fn an_outage_is_said_and_leaves_nothing_on_the_screen() {
     link(InterfaceState::Down);
     tmux.types("ihello");
     tmux.shows("the same over the first line of an editor", |screen| {
-        screen.starts_with(" strait: site-b has not answered for 5 s")
+        screen.starts_with(" strait: site-b has not answered for ")
     });
     link(InterfaceState::Up);
     tmux.shows("the editor's first line", |screen| screen.starts_with("hello\n~\n"));

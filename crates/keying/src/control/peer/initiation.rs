@@ -195,7 +195,7 @@ impl Initiation {
         self.not_before = now + jitter(YIELD_PAUSE, random);
     }
 
-    /// What failed before was elsewhere: the next attempt does not wait for it.
+    /// Forgets the failures before, which were elsewhere: the next attempt does not wait for them.
     pub(crate) fn hurry(&mut self, now: Time) {
         (self.failures, self.not_before, self.last_failure) = (0, now, None);
     }
