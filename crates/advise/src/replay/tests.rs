@@ -172,6 +172,9 @@ proptest! {
             let len = u16::try_from(bytes.len()).unwrap();
             let (at, len) = if v6 { (4, len - 40) } else { (2, len) };
             bytes[at..at + 2].copy_from_slice(&len.to_be_bytes());
+            // Addresses that routers pass on.
+            let (net, places) = if v6 { (0xfd, [8, 24]) } else { (10, [12, 16]) };
+            places.into_iter().for_each(|at| bytes[at] = net);
             let at = Time::from_millis(millis.into());
             replay.frame(&CapturedFrame { at, link: LinkType::RAW, bytes: &bytes, len: bytes.len() }).unwrap();
             kept += bytes.len() as u64;
