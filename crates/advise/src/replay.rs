@@ -272,7 +272,7 @@ impl TunnelReplay {
     }
 }
 
-/// Whether a router passes on packets between these addresses: neither is of one link only (RFC 3927, RFC 4291 section 2.5.6) or none at
+/// Returns true if a router passes on packets between these addresses: neither is of one link only (RFC 3927, RFC 4291 section 2.5.6) or none at
 /// all, and the receiver is one host.
 fn is_routed(src: IpAddr, dst: IpAddr) -> bool {
     let of_one_link = |address: IpAddr| match address {

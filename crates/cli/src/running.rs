@@ -148,8 +148,7 @@ pub(crate) fn which(flags: &flags::Which) -> Result<String, Failure> {
         Some(name) => Ok(name.clone()),
         None => match all()?.as_slice() {
             [only] => Ok(only.clone()),
-            several => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
-                .remedy("name one of them")),
+            several => Err(ambiguous(several).remedy("name one of them")),
         },
     }
 }
@@ -183,12 +182,17 @@ pub(crate) fn carrying(tunnel: Option<&str>, peer: &str) -> Result<CarryingNode,
     let has = |interface: &&String| {
         client::show(interface).is_ok_and(|report| report.peers.iter().any(|it| it.name == peer))
     };
-    let mut having = all.iter().filter(has);
-    match (all.as_slice(), having.next(), having.next()) {
-        ([only], ..) | (_, Some(only), None) => Ok(CarryingNode::Running(only.clone())),
-        (several, ..) => Err(Failure::new(format!("several tunnels are running: {}", several.join(", ")))
-            .remedy("name one of them with --tunnel")),
+    match all.as_slice() {
+        [only] => Ok(CarryingNode::Running(only.clone())),
+        several => match several.iter().filter(has).collect::<Vec<_>>().as_slice() {
+            [only] => Ok(CarryingNode::Running((*only).clone())),
+            _ => Err(ambiguous(several).remedy("name one of them with --tunnel")),
+        },
     }
+}
+
+fn ambiguous(several: &[String]) -> Failure {
+    Failure::new(format!("several tunnels are running: {}", several.join(", ")))
 }
 
 /// The interfaces of all running tunnels; at least one.

@@ -12,7 +12,7 @@ use crate::units::span;
 
 /// Columns of a terminal that does not say how many it has.
 const COLUMNS: usize = 80;
-/// How long a person waits without a word on a terminal, and how often the line is drawn again.
+/// The longest wait without a word on a terminal, and the pause before the line is drawn again.
 const SECOND: Duration = Duration::from_secs(1);
 /// The same where standard error is no terminal, which gets one line.
 const ONCE: Duration = Duration::from_secs(3);
@@ -28,7 +28,7 @@ impl StatusLine {
         StatusLine { terminal: stderr().is_terminal() }
     }
 
-    /// Whether there is a terminal.
+    /// Returns true if there is a terminal.
     pub(crate) const fn is_shown(self) -> bool {
         self.terminal
     }

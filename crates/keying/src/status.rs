@@ -113,9 +113,9 @@ pub struct PeerStatus {
     pub last_handshake: Option<Time>,
     /// How many handshakes failed since.
     pub failures: u32,
-    /// Why the last of them failed, and when.
+    /// The reason and the time of the last failure.
     pub last_failure: Option<(HandshakeFailure, Time)>,
-    /// When the next begins, if one waits for its time.
+    /// The time of the next one, if one waits for it.
     pub next_attempt: Option<Time>,
     /// How it is paced.
     pub pace: Pace,

@@ -17,7 +17,7 @@ use crate::runtime::{self, RuntimeError};
 const ANSWER_MAX: u64 = 64 << 20;
 /// Most bytes of the answer to a request for a stream.
 const LINE_MAX: usize = 4096;
-/// How long the answer to a request for a stream may take: as long as the stream waits for a connection, and a little.
+/// The time that the answer to a request for a stream may take: as long as the stream waits for a connection, and a little.
 const CONNECTING: Duration = OPENING_MAX.saturating_add(Duration::from_secs(5));
 /// How long a daemon may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);

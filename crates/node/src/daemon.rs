@@ -498,7 +498,7 @@ impl Daemon {
         let _ = asker.send(answer);
     }
 
-    /// Why there can be no stream to the peer called `name`, whatever it does.
+    /// Returns the reason for which there can be no stream to the peer called `name`, whatever it does.
     fn no_streams(&self, name: &str) -> Option<String> {
         let peer = self.config.peers.iter().find(|peer| peer.name == name)?;
         let keys = match (peer.manual(), &peer.sessionless) {

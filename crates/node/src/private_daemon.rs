@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Bytes of its log that are kept where it is not to be written over a terminal.
 const LOG_KEPT: usize = 8 << 10;
-/// How long the end of its log may take to come once it has ended.
+/// The time that the end of its log may take to come once it has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why there is no such daemon.

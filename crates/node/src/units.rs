@@ -37,6 +37,11 @@ pub fn span(time: Duration) -> String {
     }
 }
 
+/// The same of seconds; of what is no span, as of none.
+pub fn seconds(seconds: f64) -> String {
+    span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
+}
+
 /// A number of things: `1 peer`, `2 peers`.
 pub fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })

@@ -69,14 +69,14 @@ pub struct ParseRateError {
     doubt: Doubt,
 }
 
-/// What is not clear about it.
+/// The part of it that is not clear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Doubt {
     /// It is no rate.
     Form,
-    /// Whether bits or bytes are meant: the rate if it is bits.
+    /// Bits or bytes may be meant: the rate if it is bits.
     Bytes(Rate),
-    /// What the number counts.
+    /// The number has no unit.
     Unit,
 }
 

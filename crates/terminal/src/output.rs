@@ -16,3 +16,21 @@ pub fn print(bytes: &[u8]) -> CommandResult {
         _ => Ok(()),
     }
 }
+
+/// The words of `text` in lines of at most `width` columns, unless a word is longer.
+#[must_use]
+pub fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut();
+        match line {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}

@@ -1,7 +1,5 @@
 //! Rates, times, money and shares, for people.
 
-use std::time::Duration;
-
 use strait_advise::report::UpTo;
 use strait_scheduler::Rate;
 
@@ -34,7 +32,7 @@ pub(super) fn time(seconds: f64) -> String {
         _ if seconds < 0.0 => format!("-{}", time(-seconds)),
         _ if seconds < 0.9995 => format!("{:.0} ms", seconds * 1e3),
         _ if seconds < 60.0 => format!("{seconds:.1} s"),
-        _ => units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+        _ => units::seconds(seconds),
     }
 }
 

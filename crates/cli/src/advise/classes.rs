@@ -57,17 +57,21 @@ pub(super) fn services(report: &AdviseReport) -> TextTable {
         let (now, with) = (class.bytes, wire(class, best));
         let sign = if with > now { "+" } else { "-" };
         let change = percent(with.abs_diff(now) as f64, now as f64);
-        let pays = if class.verdict == AdviseVerdict::Compression { class.break_even } else { UpTo::Never };
         table.row([
             class.name.clone(),
             class.packets.to_string(),
             units::bytes(now),
             units::bytes(with),
             format!("{sign}{change}"),
-            up_to(pays),
+            pays(class),
         ]);
     }
     table
+}
+
+/// The fastest link that compression of a class pays on.
+fn pays(class: &ClassReport) -> String {
+    up_to(if class.verdict == AdviseVerdict::Compression { class.break_even } else { UpTo::Never })
 }
 
 /// The way with the most savings that anything can be said of.
@@ -111,8 +115,7 @@ fn row(class: &ClassReport, columns: ClassColumns) -> Vec<String> {
     if columns.waits {
         cells.push(class.waits.and_then(|waits| waits.seconds).map_or_else(dash, time));
     }
-    let pays = if class.verdict == AdviseVerdict::Compression { class.break_even } else { UpTo::Never };
-    cells.extend([up_to(pays), chosen(class)]);
+    cells.extend([pays(class), chosen(class)]);
     cells
 }
 

@@ -93,14 +93,9 @@ pub(super) fn whole(report: &AdviseReport, all: bool) -> TextTable {
         table.row(std::iter::once(name.to_owned()).chain(cells));
     };
     row("no tunnel", Some(class.bytes));
-    if all {
-        for way in TunnelVariant::ALL {
-            row(name(way), can_say(class, way).then(|| wire(class, way)));
-        }
-    } else {
-        for (name, way) in SHORT {
-            row(name, can_say(class, way).then(|| wire(class, way)));
-        }
+    let ways = if all { TunnelVariant::ALL.map(|way| (name(way), way)).to_vec() } else { SHORT.to_vec() };
+    for (name, way) in ways {
+        row(name, can_say(class, way).then(|| wire(class, way)));
     }
     table
 }

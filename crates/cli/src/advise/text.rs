@@ -5,24 +5,13 @@ use strait_advise::report::AdviseVerdict;
 
 use super::classes::{self, SAMPLING};
 use super::content;
+use crate::output::wrapped;
 
 /// Columns of a terminal that every one has.
 const COLUMNS: usize = 80;
 
-/// Words in lines of a terminal.
-fn wrapped(words: &str) -> String {
-    let mut out = String::new();
-    let mut column = 0;
-    for word in words.split(' ') {
-        let length = word.chars().count();
-        if column > 0 && column + 1 + length > COLUMNS {
-            (out, column) = (out + "\n", 0);
-        } else if column > 0 {
-            (out, column) = (out + " ", column + 1);
-        }
-        (out, column) = (out + word, column + length);
-    }
-    out
+fn paragraph(words: &str) -> String {
+    wrapped(words, COLUMNS).join("\n")
 }
 
 /// The report; its details as well, if they are wanted.
@@ -36,11 +25,11 @@ pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> Str
     }
     let (bold, plain) = if colours { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
     if let Some(today) = content::today(report) {
-        out.push_str(&format!("\n{bold}{}{plain}\n", wrapped(&today)));
+        out.push_str(&format!("\n{bold}{}{plain}\n", paragraph(&today)));
     }
-    out.push_str(&format!("{}\n", wrapped(&content::verdict(report))));
+    out.push_str(&format!("{}\n", paragraph(&content::verdict(report))));
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report, details).render(2)));
-    out.push_str(&format!("\n{}\n", wrapped(&content::returned(report))));
+    out.push_str(&format!("\n{}\n", paragraph(&content::returned(report))));
     let policies = content::policies(report);
     if !policies.is_empty() {
         out.push_str(&format!("\n{}\n{}", content::POLICIES, policies.render(2)));

@@ -33,7 +33,7 @@ use crate::failure::{Code, Failure};
 const KEYS: usize = 16 << 10;
 /// How long what is left to say and to show may take at the end.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// How long input waits for an answer before that is said: three times the shortest retransmission timeout of TCP (RFC 6298 section
+/// The time that input waits for an answer before that is said: three times the shortest retransmission timeout of TCP (RFC 6298 section
 /// 2.4).
 const UNANSWERED: Duration = Duration::from_secs(3);
 /// The shortest sleep, should something be due that moves nothing.
@@ -83,7 +83,7 @@ pub(super) struct LoginTerminal {
     signal_ready: bool,
     /// Whether a line of this program's stands on the screen.
     said_lost: bool,
-    /// When the oldest input was given that the session has not taken.
+    /// The time of the oldest input that the session has not taken.
     asked_at: Option<Time>,
     /// Seconds without an answer, as a line on the screen says.
     said_silent: Option<u64>,

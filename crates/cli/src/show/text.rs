@@ -11,8 +11,6 @@ pub(crate) mod queue;
 pub(crate) mod repair;
 pub(crate) mod sessionless;
 
-use std::time::Duration;
-
 use jiff::tz::TimeZone;
 use strait_node::report::{
     AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, SessionlessReport,
@@ -88,7 +86,10 @@ fn node(node: &NodeReport) -> String {
         ("link", if link.is_empty() { "unshaped".to_owned() } else { link.join(", ") }),
         ("forwarding", forwarding(node)),
         ("configuration", node.configuration.clone()),
-        ("uptime", format!("{} (PID {}, version {})", span(node.uptime_seconds), node.pid, node.version)),
+        (
+            "uptime",
+            format!("{} (PID {}, version {})", units::seconds(node.uptime_seconds), node.pid, node.version),
+        ),
     ];
     let lost = (node.lost_log_lines > 0)
         .then(|| ("log", format!("{} could not be written", counted(node.lost_log_lines, "line"))));
@@ -169,7 +170,9 @@ fn sent_as(peer: &PeerReport) -> String {
 }
 
 fn handshake(peer: &PeerReport) -> String {
-    let last = peer.last_handshake_age_seconds.map_or("never".to_owned(), |ago| format!("{} ago", span(ago)));
+    let last = peer
+        .last_handshake_age_seconds
+        .map_or("never".to_owned(), |ago| format!("{} ago", units::seconds(ago)));
     match peer.handshake_failures {
         0 => last,
         count => format!("{last}; {} failed since", counted(u64::from(count), "handshake")),
@@ -179,13 +182,13 @@ fn handshake(peer: &PeerReport) -> String {
 fn last_heard(peer: &PeerReport) -> String {
     let association = peer.association.as_ref().and_then(|it| it.last_received_age_seconds);
     let manual = peer.manual.as_ref().and_then(|it| it.last_received_age_seconds);
-    association.or(manual).map_or(String::new(), |ago| format!("{} ago", span(ago)))
+    association.or(manual).map_or(String::new(), |ago| format!("{} ago", units::seconds(ago)))
 }
 
-/// How old the figures of the path are, where the peer has not answered since.
+/// The age of the figures of the path, where the peer has not answered since.
 fn age(peer: &PeerReport) -> String {
     let silent = peer.trouble.as_ref().and_then(|it| it.away_seconds);
-    silent.map_or(String::new(), |since| format!("; {} old", span(since)))
+    silent.map_or(String::new(), |since| format!("; {} old", units::seconds(since)))
 }
 
 fn associations(association: &AssociationReport) -> String {
@@ -201,7 +204,7 @@ fn associations(association: &AssociationReport) -> String {
 }
 
 fn next_rekey(association: &AssociationReport) -> String {
-    format!("in {}, if in use", span(association.next_rekey_seconds))
+    format!("in {}, if in use", units::seconds(association.next_rekey_seconds))
 }
 
 fn traffic(peer: &PeerReport) -> TextTable {
@@ -339,10 +342,6 @@ fn rate(bits: u64) -> String {
 
 fn ratio(ratio: Option<f64>) -> String {
     ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"))
-}
-
-fn span(seconds: f64) -> String {
-    units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -18,8 +18,6 @@ mod savings;
 mod tests;
 mod why;
 
-use std::time::Duration;
-
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
@@ -125,30 +123,9 @@ fn fitted(text: &str, width: usize) -> String {
     ends.chain(letters.iter().skip(letters.len() - back)).take(width).collect()
 }
 
-/// The words of `text` in lines of at most `width` columns, unless a word is longer.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in text.split_whitespace() {
-        let line = lines.last_mut();
-        match line {
-            Some(line) if line.is_empty() => line.push_str(word),
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
-}
-
-fn seconds(seconds: f64) -> String {
-    units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-}
-
 fn head(view: &View) -> Line<'static> {
     let report = view.polls().report();
-    let up = format!("{}  up {}", plain(&report.node.interface), seconds(report.node.uptime_seconds));
+    let up = format!("{}  up {}", plain(&report.node.interface), units::seconds(report.node.uptime_seconds));
     let peer = match view.peer() {
         None => "no peers".to_owned(),
         Some((place, peer)) => {

@@ -1,6 +1,6 @@
 //! Decisions as people read them.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use strait_node::report::{DecisionReport, EstimateReport, PeerReport, RuleReport, StagesReport};
 use strait_scheduler::Rate;
@@ -76,8 +76,12 @@ fn one(decision: &DecisionReport) -> String {
 
 /// A decision with its figures, but the times of the stages: names and values.
 pub(crate) fn lines(decision: &DecisionReport) -> Vec<(&'static str, String)> {
-    let choice =
-        format!("{} since {}: {}", decision.choice, span(decision.age_seconds), decision.reason_words());
+    let choice = format!(
+        "{} since {}: {}",
+        decision.choice,
+        units::seconds(decision.age_seconds),
+        decision.reason_words()
+    );
     let estimate = decision.estimate.iter().flat_map(|estimate| figures(decision, estimate));
     [("to", target(decision)), ("choice", choice)].into_iter().chain(estimate).collect()
 }
@@ -181,10 +185,6 @@ fn rate(bits: f64) -> String {
     Rate::from_bits(bits as u64).map_or_else(|| format!("{bits:.0} bit/s"), |rate| rate.to_string())
 }
 
-fn span(seconds: f64) -> String {
-    units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
-}
-
 /// The time of day in UTC, to the millisecond.
 fn clock(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -194,6 +194,8 @@ fn clock(now: SystemTime) -> String {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     /// A flow to `site-b`, compressed, with every figure.

@@ -98,7 +98,7 @@ fn a_log_shrinks_and_every_column_says_so() {
     assert!(!words.contains('\u{1b}'), "colours in a pipe");
 }
 
-/// Whether a tunnel is said to cost more than none, which is compared with the figures.
+/// Returns true if the report says that a tunnel costs more than none; that is compared with the figures.
 fn costs_more(capture: &Path) -> bool {
     let report = json(&[capture], &[]);
     let now = report["total"]["bytes"].as_u64().unwrap();

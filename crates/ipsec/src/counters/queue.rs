@@ -32,7 +32,7 @@ pub struct QueueCounters {
     mean: AtomicU64,
     worst: AtomicU64,
     worst_before: AtomicU64,
-    /// When the time began whose worst delay is being taken, in nanoseconds; 0 before the first packet.
+    /// The beginning of the time whose worst delay is being taken, in nanoseconds; 0 before the first packet.
     began: AtomicU64,
 }
 
@@ -72,7 +72,7 @@ impl QueueCounters {
         Some(QueueDelay { mean: Duration::from_nanos(get(&self.mean)), worst: Duration::from_nanos(worst) })
     }
 
-    /// How long ago the time began whose worst delay is being taken; nothing before the first packet.
+    /// The age of the time whose worst delay is being taken; nothing before the first packet.
     fn age(&self, now: Time) -> Option<Duration> {
         let began = get(&self.began);
         (began != 0).then(|| now.since(Time::from_nanos(began)))

@@ -99,7 +99,7 @@ pub(crate) struct PeerRecord {
     /// When anything but ESP was last sent to it.
     pub(crate) sent_at: Time,
     last_handshake: Option<Time>,
-    /// When it said that it is being stopped, if there was no session since.
+    /// The time of its goodbye, if there was no session since.
     stopped: Option<Time>,
     pub(crate) theirs: RemoteEnd,
     announced: Announced,

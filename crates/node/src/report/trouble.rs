@@ -1,7 +1,5 @@
 //! The obstacles between a node and a peer, and the peer's state in words.
 
-use core::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use strait_clock::Time;
 use strait_keying::{HandshakeFailure, PeerState, PeerStatus};
@@ -16,7 +14,7 @@ pub struct TroubleReport {
     pub away_seconds: Option<f64>,
     /// Seconds until the next handshake begins; none while one is under way or none is wanted.
     pub next_attempt_seconds: Option<f64>,
-    /// Why the last handshake failed; none if none did since one succeeded.
+    /// The reason of the last failure of a handshake; none if none failed since one succeeded.
     pub failure: Option<String>,
     /// Seconds since then.
     pub failure_age_seconds: Option<f64>,
@@ -52,7 +50,7 @@ pub(crate) fn state(status: &PeerStatus, has_route: bool) -> &'static str {
 }
 
 impl PeerReport {
-    /// Whether packets to it are answered, as far as is known.
+    /// Returns true if packets to it are answered, as far as is known.
     #[must_use]
     pub fn is_up(&self) -> bool {
         self.state == "up"
@@ -62,15 +60,14 @@ impl PeerReport {
     #[must_use]
     pub fn condition(&self) -> String {
         let trouble = self.trouble.as_ref();
-        let in_words = |seconds: f64| units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
         let failure = || trouble.and_then(|it| it.failure.clone()).unwrap_or_default();
-        let away = || trouble.and_then(|it| it.away_seconds).map(in_words);
+        let away = || trouble.and_then(|it| it.away_seconds).map(units::seconds);
         match self.state.as_str() {
             "no-answer" => away().map_or("no answer".to_owned(), |since| format!("no answer for {since}")),
             "down" => away().map_or("down".to_owned(), |since| format!("down, stopped there {since} ago")),
             "connecting" => {
                 let attempt = self.handshake_failures + 1;
-                let next = trouble.and_then(|it| it.next_attempt_seconds).map(in_words);
+                let next = trouble.and_then(|it| it.next_attempt_seconds).map(units::seconds);
                 let next = next.map_or(String::new(), |next| format!(", next in {next}"));
                 format!("connecting (attempt {attempt}{next})")
             }
@@ -83,13 +80,14 @@ impl PeerReport {
         }
     }
 
-    /// Why the last handshake failed, how long ago, and when the next begins; nothing if none failed.
+    /// Returns the last failure of a handshake with its age and the time until the next; nothing if none failed.
     #[must_use]
     pub fn last_failure(&self) -> Option<String> {
         let trouble = self.trouble.as_ref()?;
-        let in_words = |seconds: f64| units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default());
-        let age = trouble.failure_age_seconds.map_or(String::new(), |age| format!("{} ago", in_words(age)));
-        let next = trouble.next_attempt_seconds.map(|next| format!(", next attempt in {}", in_words(next)));
+        let age =
+            trouble.failure_age_seconds.map_or(String::new(), |age| format!("{} ago", units::seconds(age)));
+        let next =
+            trouble.next_attempt_seconds.map(|next| format!(", next attempt in {}", units::seconds(next)));
         Some(format!("{} ({age}{})", trouble.failure.as_ref()?, next.unwrap_or_default()))
     }
 }

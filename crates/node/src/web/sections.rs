@@ -35,7 +35,7 @@ pub(super) fn node(report: &DaemonReport) -> String {
     let node = &report.node;
     let mut out = paragraph(&format!(
         "up {}, {}, at {}, version {}",
-        span(node.uptime_seconds),
+        units::seconds(node.uptime_seconds),
         counted(report.peers.len() as u64, "peer"),
         node.listen,
         node.version
@@ -315,10 +315,6 @@ fn more(all: usize, what: &str) -> String {
 /// What stands where there is nothing to say.
 fn none() -> String {
     "-".to_owned()
-}
-
-fn span(seconds: f64) -> String {
-    units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
 /// Bytes with a sign where encapsulation took more than was saved.

@@ -38,9 +38,9 @@ pub(super) struct StreamPeer {
     pub(super) counters: Arc<PeerCounters>,
     /// Streams that wait for a connection, in the order they came.
     pub(super) waiting: Vec<WaitingStream>,
-    /// When a connection is to be asked for, if no session comes before.
+    /// The time at which a connection is requested, if no session comes before.
     asks_at: Option<Time>,
-    /// Sessions there had been when one was asked for last: without one, asking only begins one.
+    /// Sessions that there had been at the last request, which without a session only begins one.
     asked_in: u64,
     /// Why the last one was not made.
     pub(super) failed: Option<String>,

@@ -65,7 +65,7 @@ pub(crate) struct ContentSender<'a> {
     repeats: SentFiles,
     nonces: SenderNonces,
     buffer: Vec<u8>,
-    /// Bytes of the file under way that were told to have moved.
+    /// Bytes of the file under way that events reported as moved.
     told: u64,
 }
 

@@ -35,7 +35,7 @@ struct OnItsWay {
     answered: bool,
     /// It is sent as a patch, or as its hash. The receiver may want it whole after all, once.
     patched: bool,
-    /// Bytes of its content that were told to have moved, and those that are told when it is delivered.
+    /// Bytes of its content that events reported as moved, and those that one reports when it is delivered.
     told: u64,
     promised: u64,
 }
@@ -47,7 +47,7 @@ pub(crate) struct WantedFile {
     pub(crate) how: HowWanted,
     /// For a patch.
     pub(crate) ids: Option<SignatureIds>,
-    /// Its content was sent already and is void, these bytes of it as far as was told.
+    /// Its content was sent already and is void; events reported these bytes of it as moved.
     pub(crate) again: Option<u64>,
 }
 
@@ -147,7 +147,7 @@ impl Desk {
         }
     }
 
-    /// So many bytes of a file's content were told to have moved.
+    /// Notes how many bytes of a file's content events reported as moved.
     pub(crate) fn note_told(&self, index: u64, bytes: u64) {
         if let Some(open) = self.sheet().open.get_mut(&index) {
             open.told = bytes;

@@ -42,7 +42,7 @@ pub enum TransferEvent {
     },
     /// So many of these bytes do not count, as the file's content is sent once more.
     Void {
-        /// How many.
+        /// Number of bytes.
         bytes: u64,
     },
     /// The receiver has the same file already.

@@ -133,13 +133,13 @@ impl LoginTerminal {
         moved
     }
 
-    /// Since when input waits for an answer of any kind, in a terminal whose screen can be drawn again.
+    /// Returns the time since which input waits for an answer of any kind, in a terminal whose screen can be drawn again.
     fn unanswered_since(&self) -> Option<Time> {
         let asked = self.asked_at.filter(|_| self.predictor.is_some() && self.ending.is_none())?;
         Some(asked.max(self.session.heard_at()))
     }
 
-    /// When [`LoginTerminal::say_silence`] has something to say.
+    /// Returns the time at which [`LoginTerminal::say_silence`] has something to say.
     pub(super) fn silence_due(&self) -> Option<Time> {
         let since = self.unanswered_since()?;
         let said = self.said_silent.map(|seconds| since + Duration::from_secs(seconds + 1));

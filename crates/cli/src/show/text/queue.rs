@@ -1,7 +1,5 @@
 //! The queue before the link to a peer, as people read it.
 
-use std::time::Duration;
-
 use strait_node::report::QueueReport;
 
 use crate::units::{self, counted};
@@ -27,7 +25,7 @@ pub(crate) fn length(queue: &QueueReport) -> String {
 
 /// Length and delay of the queue, if wanted with the largest delay.
 pub(crate) fn occupancy(queue: &QueueReport, with_max: bool) -> String {
-    let span = |seconds: f64| match units::span(Duration::try_from_secs_f64(seconds).unwrap_or_default()) {
+    let span = |seconds: f64| match units::seconds(seconds) {
         _ if seconds < 1e-3 => "under 1 ms".to_owned(),
         span => span,
     };

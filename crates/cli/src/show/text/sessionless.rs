@@ -2,8 +2,8 @@
 
 use strait_node::report::{SessionlessPeerReport, SessionlessReport};
 
-use super::span;
 use crate::table::TextTable;
+use crate::units;
 
 /// How packets to a peer are protected.
 pub(crate) fn keys(peer: &SessionlessPeerReport) -> String {
@@ -31,7 +31,7 @@ pub(crate) fn packet_keys(peer: &SessionlessPeerReport) -> String {
     let outbound = match (&peer.outbound_spi, peer.key_age_seconds) {
         (Some(spi), Some(age)) => {
             let said = if peer.acknowledged { ", acknowledged" } else { "" };
-            format!("out {spi}, {} old{said}", span(age))
+            format!("out {spi}, {} old{said}", units::seconds(age))
         }
         _ => "none out".to_owned(),
     };

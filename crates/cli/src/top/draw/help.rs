@@ -5,7 +5,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::super::view::View;
-use super::{Theme, wrapped};
+use super::Theme;
+use crate::output::wrapped;
 use crate::units;
 
 const KEYS: [(&str, &str); 6] = [

@@ -1,6 +1,7 @@
 use std::cell::Cell;
 use std::io;
 use std::rc::Rc;
+use std::time::Duration;
 
 use ratatui::backend::{CrosstermBackend, TestBackend};
 use ratatui::{Terminal, TerminalOptions, Viewport};
@@ -9,6 +10,7 @@ use strait_node::report::DaemonReport;
 use super::super::keys::Key;
 use super::super::samples::{at, decision, report};
 use super::*;
+use crate::output::wrapped;
 
 /// What is on a screen of this size, a line each.
 fn shown(view: &View, columns: u16, lines: u16) -> Vec<String> {

@@ -6,7 +6,8 @@ use ratatui::text::Line;
 use strait_node::report::{EstimateReport, StagesReport};
 
 use super::super::figures::Flow;
-use super::{Theme, plain, wrapped};
+use super::{Theme, plain};
+use crate::output::wrapped;
 use crate::why::text::lines;
 
 /// Columns of a name, and of a time.

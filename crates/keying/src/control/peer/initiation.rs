@@ -87,12 +87,12 @@ impl Initiation {
         self.failures
     }
 
-    /// Why the last of these attempts failed, and when.
+    /// Returns the reason and the time of the last failure of these.
     pub(crate) const fn last_failure(&self) -> Option<&(HandshakeFailure, Time)> {
         self.last_failure.as_ref()
     }
 
-    /// Until when an attempt that is wanted waits, because of a failure or of the peer's own handshake, `answered`.
+    /// Returns the time until which an attempt that is wanted waits, because of a failure or of the peer's own handshake, `answered`.
     pub(crate) fn waits_until(&self, answered: Time) -> Option<Time> {
         matches!(self.state, Wanted { .. }).then(|| self.not_before.max(answered))
     }

@@ -18,7 +18,7 @@ const INTERRUPTED: Duration = Duration::from_secs(3);
 /// Looks, a second apart, at which packets had gone both ways: a conversation. One that goes on is interrupted when as many find that
 /// something was sent; a single packet is no sign.
 const CONVERSATION: u8 = 3;
-/// How long an answer to the probe has at least before the peer counts as one that does not answer: TCP's shortest retransmission
+/// The time that an answer to the probe has at least before the peer counts as one that does not answer: TCP's shortest retransmission
 /// timeout (RFC 6298 section 2.4). It has three round trips, if that is longer.
 const PROBE_LEAST: Duration = Duration::from_secs(1);
 /// How long the probe has (with the former, `WireGuard`'s KEEPALIVE_TIMEOUT + REKEY_TIMEOUT).
@@ -66,7 +66,7 @@ pub(crate) struct Silence {
     talks: u8,
     /// Looks of this silence at which something had been sent since the one before.
     sends: u8,
-    /// Whether the peer has not answered the probe in time.
+    /// True once the peer has not answered the probe in time.
     unanswered: bool,
 }
 
@@ -150,7 +150,7 @@ impl PeerRecord {
         }
     }
 
-    /// When it was last heard, its last handshake included.
+    /// Returns the time at which it was last heard, its last handshake included.
     fn heard(&self) -> Option<Time> {
         self.pairs.last_heard().max(self.pairs.in_use().map(|pair| pair.established))
     }
