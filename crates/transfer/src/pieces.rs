@@ -1,7 +1,7 @@
-//! BLAKE3 as it flows: pieces of 1 MiB are hashed alone, in any order, and their chaining values give the root that `b3sum` prints.
+//! BLAKE3 as it flows: pieces of 64 KiB are hashed alone, in any order, and their chaining values give the root that `b3sum` prints.
 //!
-//! Source of the tree's shape: the BLAKE3 paper, section 2.1, and `blake3::hazmat`. A piece is a subtree of 1,024 chunks at a multiple of
-//! 1,024, so that two neighbours have a parent, and so on.
+//! Source of the tree's shape: the BLAKE3 paper, section 2.1, and `blake3::hazmat`. A piece is a subtree of 64 chunks at a multiple of
+//! 64, so that two neighbours have a parent, and so on.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,14 +9,15 @@ use std::ops::Range;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use blake3::{Hash, Hasher};
 
-/// Bytes of a piece, but of a file's last: 1 MiB.
-pub const PIECE_LEN: u64 = 1 << 20;
+/// Bytes of a piece, but of a file's last: 64 KiB. What an interruption loses of a file, at most, beside what is not yet recorded: 8 s of a
+/// link of 64 kbit/s.
+pub const PIECE_LEN: u64 = 1 << 16;
 
 /// Zeros of a hole, to hash or to write: as many bytes as BLAKE3 hashes in one step with AVX-512, 16 chunks of 1 KiB.
 pub(crate) static ZEROS: [u8; 16 << 10] = [0; 16 << 10];
 
-/// The highest level of a [`Subtree`]: 2^43 pieces of 2^20 bytes are what a signed 64-bit offset counts.
-const MAX_LEVEL: u8 = 43;
+/// The highest level of a [`Subtree`]: 2^47 pieces of 2^16 bytes are what a signed 64-bit offset counts.
+const MAX_LEVEL: u8 = 47;
 
 /// Subtrees that a [`Pieces`] keeps apart, at most (5 MB of memory). A file that is written in order needs one for each bit of its number
 /// of pieces; only a peer that leaves gaps on purpose needs thousands.
@@ -196,7 +197,7 @@ pub struct PieceHasher {
 }
 
 impl PieceHasher {
-    /// Begins piece number `piece`, below 2^43.
+    /// Begins piece number `piece`, below 2^47.
     #[must_use]
     pub fn new(piece: u64) -> PieceHasher {
         let mut hasher = Hasher::new();

@@ -1,12 +1,10 @@
 //! The sending side on disk: what there is below some paths, in bounded memory for any number of names.
 //!
 //! A walk goes into a folder before what is beside it, follows no symlink, and reads names in portions. Devices, FIFOs, sockets and what
-//! cannot be read are named and left out. An open file tells whether it changed; [`HashCache`] keeps the hashes of its pieces, so that a
-//! transfer that goes on need not read them again.
+//! cannot be read are named and left out. An open file tells whether it changed.
 
 mod error;
 mod file;
-mod hash_cache;
 mod links;
 pub mod patterns;
 mod walk;
@@ -21,7 +19,6 @@ use rustix::fs::{FileType, OFlags};
 
 pub use error::{SkipReason, Skipped, SourceError};
 pub use file::SourceFile;
-pub use hash_cache::{CachedHashes, HashCache};
 pub use walk::{Walk, WalkOptions};
 
 use crate::beneath::Beneath;

@@ -86,7 +86,7 @@ pub(crate) fn written(receiving: &mut Receiving, name: impl AsRef<[u8]>, bytes: 
 
 /// Writes the pieces that are not there; how many bytes that were.
 pub(crate) fn write_missing(partial: &mut Partial, bytes: &[u8]) -> u64 {
-    let gaps: Vec<_> = partial.pieces().gaps(crate::pieces::pieces_of(bytes.len() as u64)).collect();
+    let gaps = partial.missing(crate::pieces::pieces_of(bytes.len() as u64));
     let mut written = 0;
     for gap in gaps {
         let begin = gap.start * PIECE_LEN;

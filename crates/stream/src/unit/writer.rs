@@ -18,6 +18,8 @@ use super::worker::{UnitClock, UnitEngine, UnitJob, UnitWorker, worker};
 const UNIT: usize = 256 << 10;
 /// Bytes of a stream's first unit; each has twice as many as the one before, so that the link does not wait for the first.
 const FIRST_UNIT: usize = 16 << 10;
+/// Seconds of the link that a unit takes at most, unless it is as short as the first: an interruption loses the unit on its way.
+const UNIT_SECONDS: f64 = 2.0;
 
 /// What a writer has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +49,8 @@ pub struct UnitWriter<W> {
     /// Memory of units that were written.
     spare: Vec<UnitJob>,
     totals: UnitTotals,
+    /// Bytes of the unit before: on the wire, for each before compression.
+    shrinks: f64,
     /// Whether the unit before was stored.
     stored: bool,
     /// Whether the next unit of data begins the history anew.
@@ -87,6 +91,7 @@ impl<W: Write> UnitWriter<W> {
             unit_len: FIRST_UNIT,
             spare: Vec::new(),
             totals: UnitTotals::default(),
+            shrinks: 1.0,
             stored: false,
             anew: false,
         }

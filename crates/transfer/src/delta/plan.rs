@@ -31,8 +31,10 @@ pub struct DeltaPlanner<R> {
     cutter: ChunkCutter<R>,
     /// A chunk that was cut, but is not in the window before.
     pending: Option<PlanPiece>,
-    /// The number after that of the old chunk that was found last.
+    /// The number of the old chunk that is likely to stand where the next new one does.
     expected: u32,
+    /// Bytes of a window at most that the receiver may not have.
+    most_new: usize,
 }
 
 /// A first-level chunk of the new file.
@@ -93,7 +95,12 @@ impl<R: Iterator<Item = Range<u64>>> DeltaPlanner<R> {
             _ => ChunkSizes::coarse(size),
         };
         let cutter = ChunkCutter::new(sizes, ranges);
-        DeltaPlanner { key, known, ids, cutter, pending: None, expected: 0 }
+        DeltaPlanner { key, known, ids, cutter, pending: None, expected: 0, most_new: WINDOW }
+    }
+
+    /// Ends windows after so many bytes of chunks that the receiver may not have: an interruption loses the window on its way.
+    pub const fn set_most_new(&mut self, bytes: usize) {
+        self.most_new = bytes;
     }
 
     /// The next window, contiguous and of at most [`WINDOW`] bytes; nothing at the end. `sent` knows chunks of files that were sent
@@ -107,8 +114,9 @@ impl<R: Iterator<Item = Range<u64>>> DeltaPlanner<R> {
         sent: &mut SentChunks,
         number: Option<u32>,
     ) -> io::Result<Option<WindowPlan>> {
-        let (mut pieces, mut len) = (Vec::new(), 0);
-        let before = self.expected;
+        let (mut pieces, mut len, mut new_len) = (Vec::new(), 0, 0);
+        let waits_new = self.pending.is_some_and(|piece| piece.from == PieceFrom::Nowhere);
+        let before = self.expected.saturating_sub(u32::from(waits_new));
         loop {
             let next = match self.pending.take() {
                 Some(piece) => Some(piece),
@@ -118,11 +126,14 @@ impl<R: Iterator<Item = Range<u64>>> DeltaPlanner<R> {
             let goes_on = pieces
                 .last()
                 .is_none_or(|last: &PlanPiece| last.offset + u64::from(last.len) == piece.offset);
-            if !goes_on || len + piece.len as usize > WINDOW {
+            let bytes = piece.len as usize;
+            let new = if piece.from == PieceFrom::Nowhere { bytes } else { 0 };
+            let full = len + bytes > WINDOW || (new_len > 0 && new > 0 && new_len + new > self.most_new);
+            if !goes_on || full {
                 self.pending = Some(piece);
                 break;
             }
-            len += piece.len as usize;
+            (len, new_len) = (len + bytes, new_len + new);
             pieces.push(piece);
         }
         let ask = self.differing(&pieces, before);
@@ -228,8 +239,10 @@ impl<R: Iterator<Item = Range<u64>>> DeltaPlanner<R> {
         if let Some(number) = number {
             sent.add(id, number, offset, len);
         }
-        if let PieceFrom::Old(chunk) = from {
-            self.expected = chunk.saturating_add(1);
+        match from {
+            PieceFrom::Old(chunk) => self.expected = chunk.saturating_add(1),
+            PieceFrom::Nowhere => self.expected = self.expected.saturating_add(1),
+            PieceFrom::Sent(..) => {}
         }
         Ok(Some(PlanPiece { offset, len, from }))
     }
@@ -246,6 +259,8 @@ impl<R: Iterator<Item = Range<u64>>> DeltaPlanner<R> {
                 _ if place > 0 && pieces[place - 1].from == PieceFrom::Nowhere => {}
                 PieceFrom::Sent(..) => {}
                 PieceFrom::Nowhere => {
+                    // Behind a window without a found chunk it is a guess where this one stood.
+                    let next = if place == 0 { next.saturating_sub(1) } else { next };
                     let rest = &pieces[place..];
                     let gap = rest.iter().take_while(|piece| piece.from == PieceFrom::Nowhere).count();
                     let most = gap as u32 * 2 + SLACK;

@@ -68,9 +68,15 @@ fn patched(old: &[u8], new: &[u8]) -> Outcome {
 
 /// The same against a kept copy, with no question.
 fn patched_kept(old: &[u8], new: &[u8]) -> Outcome {
+    patched_kept_in(WINDOW, old, new)
+}
+
+/// The same in windows with at most so many new bytes.
+fn patched_kept_in(most_new: usize, old: &[u8], new: &[u8]) -> Outcome {
     let (mut made, mut to_receiver) = (Vec::new(), 0);
     let known = DeltaKnown::Kept(signature(old));
     let mut planner = DeltaPlanner::new(known, key(), new.len() as u64, all(new));
+    planner.set_most_new(most_new);
     while let Some(plan) = planner.next_window(&mut &*new, &mut SentChunks::default(), None).unwrap() {
         let patch = planner.patch_kept(&plan, &mut &*new, &mut &*old).unwrap();
         let message = patch.message();
@@ -79,6 +85,18 @@ fn patched_kept(old: &[u8], new: &[u8]) -> Outcome {
         made.extend(parsed.apply(None, &FineIds::NONE, &key(), &mut &*old).unwrap());
     }
     Outcome { made, to_sender: 0, to_receiver }
+}
+
+#[test]
+fn a_file_of_which_every_chunk_changed_is_compressed_with_what_stood_there_in_every_window() {
+    let old = noise(11, 9 << 20);
+    let mut new = old.clone();
+    new.iter_mut().step_by(4000).for_each(|byte| *byte ^= 1);
+    for most_new in [64 << 10, 256 << 10, WINDOW] {
+        let outcome = patched_kept_in(most_new, &old, &new);
+        assert!(outcome.made == new);
+        assert!(outcome.to_receiver < 70_000, "{} bytes in windows of {most_new}", outcome.to_receiver);
+    }
 }
 
 /// A change of a file.

@@ -39,6 +39,21 @@ impl Checkpoint {
         Checkpoint { jobs, begun, fresh: Vec::new(), bytes: 0, since: None }
     }
 
+    /// Writes down that a file that the log knows becomes another state of its source: `held` is there, and its bytes may be those of
+    /// either state.
+    pub(super) fn mix(
+        &mut self,
+        identity: &PartialIdentity,
+        file: &Arc<File>,
+        held: &[Subtree],
+    ) -> Result<(), FolderError> {
+        let PartialIdentity { slot, path, size, .. } = identity;
+        let (slot, size, path) = (*slot, *size, path.clone());
+        self.fresh.push(TransferRecord::Begin { slot, size, version: [0; 8], path });
+        self.fresh.extend(held.iter().map(|subtree| TransferRecord::Held { slot, subtree: *subtree }));
+        self.flush(slot, file, true)
+    }
+
     /// Whether there are records of the file.
     pub(super) fn begun(&self) -> bool {
         self.begun

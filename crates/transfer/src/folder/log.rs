@@ -13,6 +13,7 @@ use rustix::fs::{FallocateFlags, OFlags, fallocate};
 
 use super::FolderError;
 use super::given::GivenFiles;
+use super::offer::Offer;
 use super::records::TransferRecord;
 use super::work::WorkFolder;
 use crate::path::EntryPath;
@@ -44,8 +45,10 @@ pub struct KeptFile {
     pub size: Option<u64>,
     /// The state of the source, as the sender names it.
     pub version: [u8; 8],
-    /// The pieces that are on the disk.
+    /// The pieces that are on the disk. If the version is zero, only their places count: their bytes may be those of another state.
     pub pieces: Pieces,
+    /// The pieces that the sender was told of in this run.
+    pub(crate) offer: Option<Offer>,
 }
 
 /// The open file of records.
@@ -99,11 +102,11 @@ impl PieceLog {
             TransferRecord::Head { .. } => true,
             TransferRecord::Begin { slot, size, version, path } => {
                 let (size, version, path) = (*size, *version, path.clone());
-                let file = KeptFile { slot: *slot, path, size, version, pieces: Pieces::default() };
-                let fits = self.files.len() < MAX_FILES;
-                if fits {
-                    self.files.insert(*slot, file);
-                }
+                let file =
+                    KeptFile { slot: *slot, path, size, version, pieces: Pieces::default(), offer: None };
+                let fits = self.files.len() < MAX_FILES || self.files.contains_key(slot);
+                let before = if fits { self.files.insert(*slot, file) } else { None };
+                self.held -= before.map_or(0, |file| file.pieces.len());
                 fits
             }
             TransferRecord::Held { slot, subtree } => {
@@ -171,7 +174,7 @@ impl PieceLog {
         let doing = "write the records of the transfer anew";
         let mut bytes = Vec::new();
         TransferRecord::Head { transfer: self.work.transfer() }.put(&mut bytes);
-        for KeptFile { slot, path, size, version, pieces } in self.files.values() {
+        for KeptFile { slot, path, size, version, pieces, .. } in self.files.values() {
             let (slot, path) = (*slot, path.clone());
             TransferRecord::Begin { slot, size: *size, version: *version, path }.put(&mut bytes);
             pieces

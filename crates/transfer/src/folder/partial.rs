@@ -1,6 +1,8 @@
 //! A file that is not whole yet: aside, with a record of the pieces that are on the disk.
 
+use std::collections::VecDeque;
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
@@ -10,9 +12,11 @@ use rustix::io::Errno;
 
 use super::FolderError;
 use super::checkpoint::Checkpoint;
+use super::offer::{Offer, hashed};
 use super::usage::Usage;
 use crate::path::EntryPath;
-use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, ZEROS, pieces_of};
+use crate::pieces::{PIECE_LEN, PieceHasher, Pieces, Subtree, ZEROS, pieces_of};
+use crate::stamp::Status;
 
 /// What an unfinished file is, from its beginning on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +37,14 @@ pub(super) struct PartialIdentity {
 pub struct Partial {
     pub(super) identity: PartialIdentity,
     file: Arc<File>,
+    /// Pieces of this run, and of earlier ones that the sender passed over.
     pieces: Pieces,
+    /// Pieces of earlier runs behind those: the sender passes over them, or sends what takes their place.
+    offered: VecDeque<Subtree>,
+    /// Whether these were read in this run.
+    read: bool,
+    /// Those that were passed over and not read.
+    unread: Vec<Subtree>,
     /// The piece that bytes are added to.
     current: Option<PieceHasher>,
     /// The hash of the first piece, if it were all.
@@ -48,15 +59,27 @@ pub struct Partial {
 impl Partial {
     pub(super) fn new(
         identity: PartialIdentity,
-        file: File,
-        pieces: Option<Pieces>,
+        file: Arc<File>,
+        offer: Option<Offer>,
         usage: Arc<Usage>,
         checkpoint: Checkpoint,
     ) -> Partial {
-        let resumed = pieces.is_some();
-        let (pieces, file) = (pieces.unwrap_or_default(), Arc::new(file));
-        let (current, single, verified) = (None, None, false);
-        Partial { identity, file, pieces, current, single, resumed, usage, checkpoint, verified }
+        let resumed = offer.is_some();
+        let Offer { same_version, held } = offer.unwrap_or_default();
+        Partial {
+            identity,
+            file,
+            pieces: Pieces::default(),
+            offered: held.into(),
+            read: !same_version,
+            unread: Vec::new(),
+            current: None,
+            single: None,
+            resumed,
+            usage,
+            checkpoint,
+            verified: false,
+        }
     }
 
     /// Where it will be.
@@ -65,10 +88,15 @@ impl Partial {
         &self.identity.path
     }
 
-    /// The pieces that are there; those of earlier runs are on the disk.
+    /// The pieces that are not there, as ranges of indices of `total`; those of earlier runs are there until they are written.
     #[must_use]
-    pub fn pieces(&self) -> &Pieces {
-        &self.pieces
+    pub fn missing(&self, total: u64) -> Vec<Range<u64>> {
+        let mut there = self.pieces.clone();
+        for subtree in &self.offered {
+            // None overlaps what was written.
+            let _ = there.insert(*subtree);
+        }
+        there.gaps(total).collect()
     }
 
     /// The open file, to read what was written.
@@ -77,7 +105,7 @@ impl Partial {
         &self.file
     }
 
-    /// Writes bytes of one or several pieces that are not there.
+    /// Writes bytes of one or several pieces that are not there, or are there from earlier runs.
     ///
     /// # Errors
     ///
@@ -137,8 +165,24 @@ impl Partial {
         Ok(())
     }
 
+    /// Takes pieces of earlier runs that lie before `range` as passed over, and removes those in it.
+    fn pass(&mut self, range: Range<u64>) -> Result<(), FolderError> {
+        while let Some(subtree) = self.offered.pop_front_if(|subtree| subtree.first() < range.end) {
+            if subtree.end() <= range.start {
+                self.pieces.insert(subtree)?;
+                self.unread.extend(Some(subtree).filter(|_| !self.read));
+                continue;
+            }
+            let before = Status::of(&self.file).map_or(0, |found| found.on_disk());
+            self.punch(subtree.first() * PIECE_LEN, (subtree.end() - subtree.first()) * PIECE_LEN)?;
+            let after = Status::of(&self.file).map_or(before, |found| found.on_disk());
+            self.usage.give_back(before.saturating_sub(after), 0);
+        }
+        Ok(())
+    }
+
     /// Whether bytes may come here now.
-    fn expect(&self, offset: u64, len: u64) -> Result<(), FolderError> {
+    fn expect(&mut self, offset: u64, len: u64) -> Result<(), FolderError> {
         let end = offset.checked_add(len).filter(|end| i64::try_from(*end).is_ok());
         let end = end.ok_or(FolderError::WrongSize)?;
         if self.identity.size.is_some_and(|size| end > size) {
@@ -149,8 +193,11 @@ impl Partial {
             Some(at) => offset == at,
             None => offset.is_multiple_of(PIECE_LEN),
         };
-        let known =
-            len > 0 && (offset / PIECE_LEN..end.div_ceil(PIECE_LEN)).any(|piece| self.pieces.has(piece));
+        let range = offset / PIECE_LEN..end.div_ceil(PIECE_LEN);
+        if in_order && len > 0 {
+            self.pass(range.clone())?;
+        }
+        let known = len > 0 && range.into_iter().any(|piece| self.pieces.has(piece));
         if in_order && !known { Ok(()) } else { Err(FolderError::OutOfOrder) }
     }
 
@@ -199,6 +246,7 @@ impl Partial {
             }
         }
         self.close_piece()?;
+        self.pass(u64::MAX..u64::MAX)?;
         self.file.set_len(size).map_err(|error| FolderError::of("set the length of a file", &error))?;
         let found = match pieces_of(size) {
             0 | 1 => self.hash_of_one(size)?,
@@ -207,7 +255,11 @@ impl Partial {
                 self.pieces.root(size).filter(|_| !beyond).ok_or(FolderError::WrongSize)?
             }
         };
-        self.verified = found == Hash::from_bytes(*root);
+        // What an earlier run left may have changed since, which its records do not show.
+        let mut unread = std::mem::take(&mut self.unread).into_iter();
+        let same =
+            |it: Subtree| hashed(&self.file, it.first(), it.level(), size).is_ok_and(|now| now == Some(it));
+        self.verified = found == Hash::from_bytes(*root) && unread.all(same);
         if self.verified { Ok(()) } else { Err(FolderError::WrongHash) }
     }
 

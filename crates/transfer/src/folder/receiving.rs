@@ -3,6 +3,7 @@
 mod names;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,16 +17,21 @@ use super::given::{GivenFiles, path_hash, state_hash};
 use super::group::{ASIDE, Place, Settled, WholeEntry, WholeGroup, WholeKind, aside_name};
 use super::keeper::{Keeper, KeeperAnswer, KeeperJob};
 use super::log::{KeptFile, PieceLog};
+use super::offer::Offer;
 use super::partial::{Partial, PartialIdentity};
 use super::usage::Usage;
 use super::work::{WORKING_FOLDER, WorkFolder};
 use super::{Folder, FolderError};
+use crate::message::MAX_SUBTREES;
 use crate::path::EntryPath;
-use crate::pieces::Pieces;
 use crate::stamp::{Attributes, Status};
 
 /// Entries of a group at most: what it keeps in memory is bounded, and a receipt does not wait long.
 const MANY_ENTRIES: usize = 2048;
+/// Subtrees of unfinished files that senders are told of at a time: 3 MB. A file has some in any case.
+const MAX_OFFERED: usize = 1 << 16;
+/// As [`MAX_OFFERED`], for a file when there is no room.
+const MIN_OFFERED: usize = 64;
 
 /// A transfer into a folder. Files come aside and get their names in groups; see [`Folder`].
 ///
@@ -87,9 +93,26 @@ impl Receiving {
         !self.place.rules.hidden || self.given.get(to).is_some()
     }
 
-    /// Begins a file of `size` bytes, if that is known. With `resume`, what an earlier run left is gone on with if it has this size;
-    /// [`Partial::pieces`] says what is there. Otherwise that is removed. `version` is the sender's name for the state of its source;
-    /// the caller compares it with that of [`Receiving::kept`].
+    /// The pieces that an earlier run left of a file, if the sender can go on from them. Of another state of the source they are read.
+    pub fn offer(&mut self, path: &EntryPath, size: Option<u64>, version: [u8; 8]) -> Option<Offer> {
+        let mut kept = self.kept.remove(path)?;
+        if kept.offer.is_none()
+            && let Some(size) = size
+        {
+            let offered: usize =
+                self.kept.values().filter_map(|kept| kept.offer.as_ref()).map(|offer| offer.held.len()).sum();
+            let most = MAX_OFFERED.saturating_sub(offered).clamp(MIN_OFFERED, MAX_SUBTREES);
+            // What cannot be read is not there.
+            let file = self.open_kept(kept.slot).ok();
+            kept.offer = file.and_then(|file| Offer::of(&kept, &file, (size, version), most).ok()).flatten();
+        }
+        let offer = kept.offer.clone();
+        self.kept.insert(path.clone(), kept);
+        offer
+    }
+
+    /// Begins a file of `size` bytes, if that is known. With `resume`, it goes on from what [`Receiving::offer`] gives for this size and
+    /// version, the sender's name for the state of its source. Otherwise what an earlier run left is removed.
     ///
     /// # Errors
     ///
@@ -102,38 +125,35 @@ impl Receiving {
         resume: bool,
     ) -> Result<Partial, FolderError> {
         allowed(&path)?;
+        let offer = if resume { self.offer(&path, size, version) } else { None };
         if let Some(kept) = self.kept.remove(&path) {
-            let (slot, pieces, same) = (kept.slot, kept.pieces, kept.size == size);
-            let partial =
-                self.open_partial(PartialIdentity { slot, path: path.clone(), size, version }, Some(pieces))?;
-            if resume && same {
+            let identity = PartialIdentity { slot: kept.slot, path: path.clone(), size, version };
+            let (goes_on, file) = (offer.is_some(), Arc::new(self.open_kept(kept.slot)?));
+            let mut checkpoint = Checkpoint::new(self.keeper.jobs().clone(), true);
+            if let Some(mixed) = offer.as_ref().filter(|offer| !offer.same_version) {
+                checkpoint.mix(&identity, &file, &mixed.held)?;
+            }
+            let offer = Some(offer.unwrap_or_default());
+            let partial = Partial::new(identity, file, offer, Arc::clone(&self.place.usage), checkpoint);
+            if goes_on {
                 return Ok(partial);
             }
             self.discard(partial)?;
         }
         self.place.usage.take_entry()?;
-        let slot = self.take_slot();
-        self.open_partial(PartialIdentity { slot, path, size, version }, None)
+        let identity = PartialIdentity { slot: self.take_slot(), path, size, version };
+        let file = self.place.work.file(&aside_name(identity.slot), ASIDE | OFlags::TRUNC, "make a file")?;
+        let checkpoint = Checkpoint::new(self.keeper.jobs().clone(), false);
+        Ok(Partial::new(identity, Arc::new(file), None, Arc::clone(&self.place.usage), checkpoint))
     }
 
-    fn open_partial(
-        &self,
-        identity: PartialIdentity,
-        pieces: Option<Pieces>,
-    ) -> Result<Partial, FolderError> {
-        let name = aside_name(identity.slot);
-        let file = match pieces {
-            None => self.place.work.file(&name, ASIDE | OFlags::TRUNC, "make a file")?,
-            Some(_) => {
-                let doing = "go on with a file";
-                // It may have got its permissions before it could get its name.
-                let closed = OwnedFd::from(self.place.work.file(&name, OFlags::PATH, doing)?);
-                allow_owner(&closed, 0o600).map_err(|error| FolderError::new(doing, error))?;
-                self.place.work.file(&name, OFlags::RDWR, doing)?
-            }
-        };
-        let checkpoint = Checkpoint::new(self.keeper.jobs().clone(), pieces.is_some());
-        Ok(Partial::new(identity, file, pieces, Arc::clone(&self.place.usage), checkpoint))
+    /// Opens a file of an earlier run.
+    fn open_kept(&self, slot: u32) -> Result<File, FolderError> {
+        let (name, doing) = (aside_name(slot), "go on with a file");
+        // It may have got its permissions before it could get its name.
+        let closed = OwnedFd::from(self.place.work.file(&name, OFlags::PATH, doing)?);
+        allow_owner(&closed, 0o600).map_err(|error| FolderError::new(doing, error))?;
+        self.place.work.file(&name, OFlags::RDWR, doing)
     }
 
     /// Removes an unfinished file and what was recorded of it.

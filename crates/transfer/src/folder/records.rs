@@ -83,7 +83,7 @@ impl TransferRecord {
                 out.extend(path.as_bytes());
             }
             TransferRecord::Held { slot, subtree } => {
-                out.push(2);
+                out.push(5);
                 out.extend(slot.to_be_bytes());
                 out.push(subtree.level());
                 out.extend(subtree.first().to_be_bytes());
@@ -136,7 +136,8 @@ impl TransferRecord {
                 let path = EntryPath::new(path).ok()?;
                 Some(TransferRecord::Begin { slot, size, version: *version, path })
             }
-            2 => {
+            // 2 had pieces of 1 MiB.
+            5 => {
                 let (level, body) = body.split_first()?;
                 let (first, value) = body.split_first_chunk()?;
                 let value = value.try_into().ok()?;

@@ -265,7 +265,7 @@ fn malformed_bodies_are_refused_with_their_reason() {
 #[test]
 fn subtrees_that_overlap_or_are_not_aligned_are_refused() {
     let want = |held: &[(u64, u8)]| {
-        let mut bytes = vec![3, 0, 3, 1, held.len() as u8];
+        let mut bytes = vec![3, 0, 7, 1, held.len() as u8];
         for (first, level) in held {
             fields::put_number(&mut bytes, *first);
             bytes.push(*level);
@@ -274,7 +274,7 @@ fn subtrees_that_overlap_or_are_not_aligned_are_refused() {
         FileMessage::parse(0x20, &bytes)
     };
     assert!(want(&[(0, 2), (4, 1), (6, 0)]).is_ok());
-    for wrong in [&[][..], &[(1, 1)], &[(0, 1), (1, 0)], &[(4, 0), (0, 0)], &[(0, 44)], &[(1 << 44, 0)]] {
+    for wrong in [&[][..], &[(1, 1)], &[(0, 1), (1, 0)], &[(4, 0), (0, 0)], &[(0, 48)], &[(1 << 48, 0)]] {
         assert_eq!(want(wrong), Err(MessageFault::Bound), "{wrong:?}");
     }
 }

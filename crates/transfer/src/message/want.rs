@@ -37,7 +37,8 @@ impl HowWanted {
             4 => HowWanted::Patch,
             5 => HowWanted::Kept,
             6 => HowWanted::Hash,
-            3 => HowWanted::Pieces { same_version: body.flag()?, held: subtrees(body)? },
+            // 3 had pieces of 1 MiB.
+            7 => HowWanted::Pieces { same_version: body.flag()?, held: subtrees(body)? },
             _ => return Err(MessageFault::Unknown),
         })
     }
@@ -51,7 +52,7 @@ impl HowWanted {
             HowWanted::Kept => out.push(5),
             HowWanted::Hash => out.push(6),
             HowWanted::Pieces { same_version, held } => {
-                out.extend([3, u8::from(*same_version)]);
+                out.extend([7, u8::from(*same_version)]);
                 put_number(out, held.len() as u64);
                 for subtree in held {
                     put_number(out, subtree.first());

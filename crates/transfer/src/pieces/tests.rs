@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 fn bytes(len: usize) -> &'static [u8] {
-    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| (0..9 << 20).map(|at| (at * 7 % 251) as u8).collect());
+    static BYTES: LazyLock<Vec<u8>> = LazyLock::new(|| (0..9 << 16).map(|at| (at * 7 % 251) as u8).collect());
     &BYTES[..len]
 }
 
@@ -18,10 +18,10 @@ fn subtree_of(file: &[u8], piece: u64) -> Subtree {
 
 #[test]
 fn the_root_is_that_of_blake3_for_every_number_of_pieces() {
-    let file = bytes(9 << 20);
+    let file = bytes(9 << 16);
     for pieces in 2..9_usize {
-        for more in [0, 1, 1023, 1024, 1025, 500_000] {
-            let file = &file[..((pieces - 1) << 20) + more.max(1)];
+        for more in [0, 1, 1023, 1024, 1025, 50_000] {
+            let file = &file[..((pieces - 1) << 16) + more.max(1)];
             let mut known = Pieces::default();
             for piece in (0..pieces_of(file.len() as u64)).rev() {
                 assert_eq!(known.root(file.len() as u64), None, "piece {piece} is missing");
@@ -34,7 +34,7 @@ fn the_root_is_that_of_blake3_for_every_number_of_pieces() {
 
 #[test]
 fn a_piece_that_is_all_of_the_file_gives_its_root() {
-    for len in [0, 1, 1024, 1 << 20] {
+    for len in [0, 1, 1024, 1 << 16] {
         let file = bytes(len);
         let mut hasher = PieceHasher::new(0);
         assert!(hasher.update(file).is_empty());
@@ -48,7 +48,7 @@ fn a_piece_that_is_all_of_the_file_gives_its_root() {
 fn a_subtree_stands_at_a_multiple_of_its_length() {
     assert!(Subtree::new(4, 2, [0; 32]).is_some());
     assert!(Subtree::new(2, 2, [0; 32]).is_none());
-    assert!(Subtree::new(0, 44, [0; 32]).is_none());
+    assert!(Subtree::new(0, 48, [0; 32]).is_none());
     assert!(Subtree::new(0, 255, [0; 32]).is_none());
     assert!(Subtree::new(u64::MAX, 0, [0; 32]).is_none());
 }
@@ -93,7 +93,7 @@ proptest! {
 
     #[test]
     fn the_order_of_pieces_does_not_change_the_root(order in Just((0..6_u64).collect::<Vec<_>>()).prop_shuffle()) {
-        let file = bytes((5 << 20) + 77);
+        let file = bytes((5 << 16) + 77);
         let mut known = Pieces::default();
         for piece in order {
             known.insert(subtree_of(file, piece)).unwrap();

@@ -315,7 +315,10 @@ impl Sheet {
                     let fits = self.held + subtrees(how) <= MAX_HELD;
                     let how = if fits { how.clone() } else { HowWanted::Whole };
                     self.held += subtrees(&how);
-                    self.wants.push_back(WantedFile { index, how, ids: None, again: None });
+                    // What follows the pieces that are there may be a patch.
+                    let ids = self.patches.take_ids(index);
+                    open.patched = ids.is_some();
+                    self.wants.push_back(WantedFile { index, how, ids, again: None });
                 }
                 _ => return Err("an entry is wanted that has no content"),
             }

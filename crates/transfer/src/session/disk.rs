@@ -9,9 +9,8 @@ pub use self::origin::DiskOrigin;
 use super::ends::{Aside, Destination, Settlement, Standing};
 use super::same::SameContents;
 use crate::folder::{Folder, FolderError, Partial, Receiving, Settled, is_numbered};
-use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, MAX_SUBTREES};
+use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault};
 use crate::path::EntryPath;
-use crate::pieces::{Subtree, pieces_of};
 use crate::source::SourceFile;
 use crate::source::patterns::Patterns;
 use crate::stamp::Attributes;
@@ -186,17 +185,8 @@ impl Destination for DiskDestination {
         if self.has(&path, size, entry)? {
             return Ok(Standing::Same);
         }
-        let kept = self.receiving.as_ref().and_then(|receiving| receiving.kept(&path));
-        let Some((kept, size)) = kept.filter(|kept| kept.size == size).zip(size) else {
-            return Ok(Standing::Other);
-        };
-        let whole = |subtree: &Subtree| subtree.first() == 0 && subtree.end() >= pieces_of(size);
-        let held: Vec<Subtree> =
-            kept.pieces.subtrees().filter(|subtree| !whole(subtree)).take(MAX_SUBTREES).copied().collect();
-        if held.is_empty() {
-            return Ok(Standing::Other);
-        }
-        Ok(Standing::Begun { same_version: kept.version == entry.version, held })
+        let offer = self.receiving.as_mut().and_then(|it| it.offer(&path, size, entry.version));
+        Ok(offer.map_or(Standing::Other, Standing::Begun))
     }
 
     fn older(&mut self, entry: &EntryMessage) -> Option<(File, u64)> {

@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 
 use super::kept::SentCopies;
+use crate::folder::Offer;
 use crate::message::{EntryMessage, FileFault};
-use crate::pieces::Subtree;
 use crate::source::SourceFile;
 
 /// What a walk could not read.
@@ -83,12 +83,7 @@ pub enum Standing {
     /// A file of the same size and time; its permissions are as announced now.
     Same,
     /// Pieces from an earlier run of this transfer.
-    Begun {
-        /// Whether they are of the state that the entry's version names.
-        same_version: bool,
-        /// Which, in rising order; none of them covers the whole file.
-        held: Vec<Subtree>,
-    },
+    Begun(Offer),
 }
 
 /// The result of an entry, by index.

@@ -16,6 +16,7 @@ use super::event::{Tally, TransferError, TransferEvent, Watch};
 use super::folders::FolderStack;
 use super::incoming::{Incoming, Ledger, SMALL, Stage};
 use crate::delta::ChunkKey;
+use crate::folder::Offer;
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, FileMessage, HowWanted};
 use crate::pieces::PIECE_LEN;
 
@@ -189,14 +190,13 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         if entry.eager {
             return Ok(if small { Stage::Small(Vec::new()) } else { Stage::Waiting { held: 0 } });
         }
-        let held = match &standing {
-            Standing::Begun { held, .. } => held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum(),
-            Standing::Other | Standing::Same => 0,
-        };
-        let how = match standing {
-            Standing::Same => HowWanted::Skip,
-            Standing::Begun { same_version, held } => HowWanted::Pieces { same_version, held },
-            Standing::Other => HowWanted::Whole,
+        let (how, held) = match standing {
+            Standing::Same => (HowWanted::Skip, 0),
+            Standing::Other => (HowWanted::Whole, 0),
+            Standing::Begun(Offer { same_version, held }) => {
+                let bytes = held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum();
+                (HowWanted::Pieces { same_version, held }, bytes)
+            }
         };
         if how == HowWanted::Skip {
             let size = size.unwrap_or(0);
@@ -204,21 +204,21 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
             self.watch.tell(TransferEvent::Skipped { path: entry.path.clone(), size });
         }
         let long = size.is_some_and(|size| size >= MIN_PATCHED);
-        if how == HowWanted::Whole && long && !self.rules.dry_run && self.destination.older(entry).is_some() {
-            self.patches.wait(entry.index);
-            return Ok(Stage::Waiting { held: 0 });
+        let comes = how != HowWanted::Skip && !self.rules.dry_run;
+        if comes && long && self.destination.older(entry).is_some() {
+            self.patches.wait(entry.index, how);
+            return Ok(Stage::Waiting { held });
         }
         if how == HowWanted::Whole
             && size.is_some_and(|size| size >= MIN_SAME)
-            && !self.rules.dry_run
+            && comes
             && self.destination.may_have(entry)
         {
             self.want(entry.index, HowWanted::Hash);
             return Ok(Stage::Waiting { held: 0 });
         }
-        let nothing_comes = how == HowWanted::Skip || self.rules.dry_run;
         self.want(entry.index, how);
-        if nothing_comes {
+        if !comes {
             self.done.push(entry.index);
             return Ok(Stage::Batched);
         }

@@ -8,6 +8,7 @@ mod many_names;
 mod memory;
 mod pair;
 mod real;
+mod resume;
 mod same;
 mod silent;
 mod snapshot;

@@ -81,7 +81,7 @@ pub(crate) fn content(seed: u64, len: usize) -> Vec<u8> {
 pub(crate) fn receive(receiving: &mut Receiving, tag: u64, name: impl AsRef<[u8]>, bytes: &[u8]) -> u64 {
     let size = bytes.len() as u64;
     let mut partial = receiving.begin(path(name), Some(size), [1; 8], true).unwrap();
-    let gaps: Vec<_> = partial.pieces().gaps(pieces_of(size)).flatten().collect();
+    let gaps: Vec<_> = partial.missing(pieces_of(size)).into_iter().flatten().collect();
     let mut written = 0;
     for piece in gaps {
         let (begin, end) = (piece * PIECE_LEN, ((piece + 1) * PIECE_LEN).min(size));

@@ -109,3 +109,26 @@ fn a_sink_that_takes_everything_soon_gets_text_as_it_is() {
     assert!((20..48).contains(&compressed.count()));
     assert!(choice.stores());
 }
+
+#[test]
+fn a_unit_takes_a_slow_link_two_seconds_or_is_short() {
+    let longest = |kilobits: f64, written: &[u8]| {
+        let mut writer = UnitWriter::new(Vec::new(), clock(), Calibration::assumed());
+        writer.set_limit(BitRate::bits(kilobits * 1000.0));
+        writer.write_all(written).unwrap();
+        writer.flush().unwrap();
+        let (mut rest, mut longest) = (&writer.into_inner()[..], (0, 0));
+        while let Some((header, after)) = rest.split_first_chunk() {
+            let header = UnitHeader::parse(header).unwrap();
+            longest = longest.max((header.raw, header.payload));
+            rest = &after[header.payload..];
+        }
+        longest
+    };
+    let (noise, text) = (noise(3, 1 << 20), text(4, 1 << 20));
+    assert_eq!(longest(64.0, &noise), (16 << 10, 16 << 10));
+    assert!((127_900..=128_000).contains(&longest(512.0, &noise).0));
+    assert_eq!(longest(10_000.0, &noise).0, 256 << 10);
+    let (raw, payload) = longest(64.0, &text);
+    assert!(raw > 20_000 && payload < 17_000, "{raw} bytes of text in {payload}");
+}

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Write};
 use super::super::ladder::QUICKEST;
 use super::super::worker::{AT_WORK, UnitEngine, UnitJob};
 use super::super::{UnitCoding, UnitContext, UnitHeader};
-use super::{UNIT, UnitWriter};
+use super::{FIRST_UNIT, UNIT, UNIT_SECONDS, UnitWriter};
 
 impl<W: Write> UnitWriter<W> {
     /// Makes a unit of what is there, if anything is.
@@ -121,10 +121,18 @@ impl<W: Write> UnitWriter<W> {
     }
 
     fn grow(&mut self) {
-        self.unit_len = (self.unit_len * 2).min(UNIT);
+        let doubled = (self.unit_len * 2).min(UNIT);
+        self.unit_len = match self.drain.rate() {
+            None => doubled,
+            Some(rate) => {
+                let bytes = UNIT_SECONDS * rate.as_bits() / 8.0 / self.shrinks;
+                doubled.min(bytes as usize).max(FIRST_UNIT)
+            }
+        };
     }
 
     fn count(&mut self, raw: usize, wire: usize) {
+        self.shrinks = wire as f64 / raw as f64;
         self.totals.raw += raw as u64;
         self.totals.wire += wire as u64;
         self.totals.units += 1;

@@ -9,7 +9,8 @@ use super::super::records::TransferRecord;
 use super::super::work::WorkFolder;
 use super::*;
 use crate::beneath::Beneath;
-use crate::pieces::{PIECE_LEN, Subtree};
+use crate::folder::Offer;
+use crate::pieces::{PIECE_LEN, PieceHasher, Subtree};
 use crate::testing::write_missing;
 
 const SIZE: usize = (40 << 20) + 12_345;
@@ -68,16 +69,74 @@ fn leave(folder: &TestFolder, bytes: &[u8]) {
     partial.suspend().unwrap();
 }
 
+/// The subtree of one piece of `bytes`.
+fn piece(bytes: &[u8], number: u64) -> Subtree {
+    let mut hasher = PieceHasher::new(number);
+    hasher.update(&bytes[usize::try_from(number * PIECE_LEN).unwrap()..]);
+    hasher.subtree().unwrap()
+}
+
 #[test]
-fn another_size_begins_anew() {
-    let folder = TestFolder::new("another");
-    leave(&folder, &content(4 << 20));
+fn for_another_state_of_the_source_pieces_are_what_is_on_the_disk() {
+    for (size, version) in [(4 << 20, [2; 8]), (3 << 20, [1; 8]), (5 << 20, [2; 8]), (4 << 20, [0; 8])] {
+        let folder = TestFolder::new("another");
+        let mut bytes = content(4 << 20);
+        leave(&folder, &bytes);
+        let aside = folder.join(WORKING_FOLDER).join("01".repeat(16)).join("aside-0");
+        OpenOptions::new().write(true).open(aside).unwrap().write_all_at(b"other", 100_000).unwrap();
+        bytes[100_000..100_005].copy_from_slice(b"other");
+        let mut receiving = folder.open().receive([1; 16]).unwrap();
+        let offer = receiving.offer(&path("file"), Some(size), version).unwrap();
+        let held = (0..32).map(|number| piece(&bytes, number)).collect();
+        assert_eq!(offer, Offer { same_version: false, held });
+    }
+}
+
+#[test]
+fn pieces_that_come_again_take_the_place_of_those_of_an_earlier_run_also_after_a_kill() {
+    let folder = TestFolder::new("mixed");
+    let mut bytes = content((4 << 20) + 99);
+    leave(&folder, &bytes);
+    bytes.truncate((3 << 20) + 55);
+    bytes[5 << 16..(5 << 16) + 7].fill(1);
+    let size = bytes.len() as u64;
+    {
+        // The sixth piece is written in part, then the process is killed.
+        let mut receiving = folder.open().receive([1; 16]).unwrap();
+        let mut partial = receiving.begin(path("file"), Some(size), [2; 8], true).unwrap();
+        assert!(partial.missing(49).into_iter().flatten().eq(32..49));
+        partial.write_at(5 << 16, &bytes[5 << 16..(5 << 16) + 1000]).unwrap();
+    }
     let mut receiving = folder.open().receive([1; 16]).unwrap();
-    let partial = receiving.begin(path("file"), Some(3 << 20), [1; 8], true).unwrap();
-    assert!(partial.pieces().is_empty());
-    drop((partial, receiving));
-    let receiving = folder.open().receive([1; 16]).unwrap();
-    assert!(receiving.kept(&path("file")).is_none(), "what is not gone on with is forgotten");
+    for version in [[2; 8], [1; 8]] {
+        let offer = receiving.offer(&path("file"), Some(size), version).unwrap();
+        assert!(!offer.same_version, "{version:?}: bytes of two states");
+        let other: Vec<u64> =
+            offer.held.iter().filter(|it| **it != piece(&bytes, it.first())).map(Subtree::first).collect();
+        assert_eq!(other, [5]);
+    }
+    let mut partial = receiving.begin(path("file"), Some(size), [2; 8], true).unwrap();
+    partial.write_at(5 << 16, &bytes[5 << 16..6 << 16]).unwrap();
+    assert_eq!(write_missing(&mut partial, &bytes), size - (2 << 20));
+    partial.verify(size, blake3::hash(&bytes).as_bytes()).unwrap();
+    receiving.finish(0, partial, &plain()).unwrap();
+    receiving.complete().unwrap();
+    assert_eq!(fs::read(folder.join("file")).unwrap(), bytes);
+}
+
+#[test]
+fn a_large_file_is_offered_in_as_many_subtrees_as_a_message_has() {
+    let folder = TestFolder::new("large");
+    let size = (2 << 30) + 5;
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let mut partial = receiving.begin(path("file"), Some(size), [1; 8], true).unwrap();
+    partial.hole(0, 1 << 30).unwrap();
+    partial.write_at(1 << 30, &content(1 << 20)).unwrap();
+    partial.suspend().unwrap();
+    drop(receiving);
+    let mut receiving = folder.open().receive([1; 16]).unwrap();
+    let offer = receiving.offer(&path("file"), Some(size), [2; 8]).unwrap();
+    assert_eq!((offer.held.len(), offer.held[0].level()), (2050, 3));
 }
 
 #[test]
@@ -109,7 +168,7 @@ fn bytes_that_were_written_and_not_recorded_do_not_show_through_a_hole() {
 
     let mut receiving = folder.open().receive([1; 16]).unwrap();
     let mut partial = receiving.begin(path("file"), Some(bytes.len() as u64), [1; 8], true).unwrap();
-    assert_eq!(partial.pieces().gaps(6).flatten().collect::<Vec<_>>(), [2, 3, 4, 5]);
+    assert!(partial.missing(96).into_iter().flatten().eq(32..96));
     partial.hole(2 << 20, 2 << 20).unwrap();
     write_missing(&mut partial, &bytes);
     partial.verify(bytes.len() as u64, blake3::hash(&bytes).as_bytes()).unwrap();
@@ -214,5 +273,4 @@ fn the_lock_is_that_of_the_folder_that_is_there() {
     let again = WorkFolder::open(&beneath, [1; 16]).unwrap();
     again.file("x", OFlags::CREATE | OFlags::RDWR, "make a file").unwrap();
     assert!(matches!(WorkFolder::open(&beneath, [1; 16]), Err(FolderError::Busy)));
-    assert_eq!(PIECE_LEN, 1 << 20);
 }

@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use super::super::ends::Content;
 use super::super::root::RootHash;
 use super::{ContentSender, Halt};
 use crate::delta::{
     ChunkKey, DeltaKnown, DeltaPlanner, DeltaSource, FineIds, KeptCopy, SentChunks, Signature, SignatureIds,
-    WindowPlan,
+    WINDOW, WindowPlan,
 };
 use crate::message::{EntryMessage, FileMessage, MAX_DATA};
 
@@ -17,6 +18,35 @@ use crate::message::{EntryMessage, FileMessage, MAX_DATA};
 const UNDER_WAY: usize = 3;
 /// Extents of a file that are told apart; what is behind the last one is read as data.
 const MAX_EXTENTS: usize = 65_536;
+/// Bytes of the first window that the receiver may not have, and of any at least: an interruption loses at most three windows.
+const FIRST_NEW: usize = 256 << 10;
+const MIN_NEW: usize = 64 << 10;
+/// A window that took longer is too long, and one that took less may be twice as long.
+const LONG: Duration = Duration::from_secs(2);
+const SHORT: Duration = Duration::from_millis(500);
+
+/// How much new content a window may have, by the time that windows take.
+struct WindowLimit {
+    bytes: usize,
+    since: Instant,
+}
+
+impl WindowLimit {
+    fn new() -> WindowLimit {
+        WindowLimit { bytes: FIRST_NEW, since: Instant::now() }
+    }
+
+    /// A window was sent.
+    fn sent(&mut self) -> usize {
+        let took = std::mem::replace(&mut self.since, Instant::now()).elapsed();
+        if took > LONG {
+            self.bytes = (self.bytes / 2).max(MIN_NEW);
+        } else if took < SHORT {
+            self.bytes = (self.bytes * 2).min(WINDOW);
+        }
+        self.bytes
+    }
+}
 
 /// Content as a source of chunks.
 struct ChunkContent<'a, C>(&'a mut C);
@@ -34,11 +64,12 @@ impl<C: Content> DeltaSource for ChunkContent<'_, C> {
     }
 }
 
-/// Where a file has data.
-fn extents<C: Content>(content: &mut C, size: u64) -> io::Result<Vec<Range<u64>>> {
-    let (mut all, mut at) = (Vec::new(), 0);
+/// Where a file has data from `at` on.
+fn extents<C: Content>(content: &mut C, mut at: u64, size: u64) -> io::Result<Vec<Range<u64>>> {
+    let mut all = Vec::new();
     while at < size {
         let Some((begin, end)) = content.extent(at)? else { break };
+        let begin = begin.max(at);
         let end = if all.len() + 1 == MAX_EXTENTS { size } else { end.min(size) };
         if begin >= end {
             break;
@@ -59,9 +90,10 @@ impl ContentSender<'_> {
         size: u64,
         (ids, key): (SignatureIds, ChunkKey),
     ) -> Result<(), Halt> {
-        let ranges = extents(content, size)?;
+        let ranges = extents(content, hash.position(), size)?;
         let mut planner = DeltaPlanner::new(DeltaKnown::Ids(ids), key, size, ranges.into_iter());
-        let (mut under_way, mut ended) = (VecDeque::new(), false);
+        let (mut under_way, mut ended, mut limit) = (VecDeque::new(), false, WindowLimit::new());
+        planner.set_most_new(limit.bytes);
         loop {
             while !ended && under_way.len() < UNDER_WAY {
                 self.look(entry.index)?;
@@ -83,6 +115,7 @@ impl ContentSender<'_> {
             let window = planner.patch(&plan, &answer, &mut ChunkContent(content))?;
             self.window(entry.index, &window.message(), !plan.ask().is_empty())?;
             self.hashed(content, hash, range.end)?;
+            planner.set_most_new(limit.sent());
         }
         if size > hash.position() {
             self.hole(entry.index, hash, size - hash.position())?;
@@ -103,8 +136,10 @@ impl ContentSender<'_> {
         let Ok(Some(signature)) = Signature::of(&mut copy, there, std::iter::once(0..there), key) else {
             return Ok(());
         };
-        let ranges = extents(content, size)?;
+        let ranges = extents(content, hash.position(), size)?;
         let mut planner = DeltaPlanner::new(DeltaKnown::Kept(signature), key, size, ranges.into_iter());
+        // No round trip passes between windows, and shorter ones compress better.
+        planner.set_most_new(MIN_NEW);
         while let Some(plan) =
             planner.next_window(&mut ChunkContent(content), &mut SentChunks::default(), None)?
         {

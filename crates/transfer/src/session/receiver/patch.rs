@@ -34,9 +34,16 @@ struct OlderFile {
 }
 
 impl OlderFile {
-    /// Reads an older file: whether it is what the sender has a copy of, or else its chunks. None if it has none that are told.
-    fn of(mut file: File, size: u64, entry: &EntryMessage, key: ChunkKey) -> Option<OlderFile> {
-        let kept = entry.kept.as_ref().filter(|kept| kept.size == size);
+    /// Reads an older file: whether it is what the sender has a copy of, or else its chunks; these if the transfer of the file resumes.
+    /// None if it has none that are told.
+    fn of(
+        mut file: File,
+        size: u64,
+        entry: &EntryMessage,
+        resumes: bool,
+        key: ChunkKey,
+    ) -> Option<OlderFile> {
+        let kept = entry.kept.as_ref().filter(|kept| kept.size == size && !resumes);
         let signature = if kept.is_some_and(|kept| has_root(&file, size, &kept.root)) {
             None
         } else {
@@ -58,7 +65,8 @@ fn has_root(file: &File, size: u64, root: &[u8; 32]) -> bool {
 pub(crate) struct PatchDeck {
     key: ChunkKey,
     running: BTreeMap<u64, OlderFile>,
-    waiting: VecDeque<u64>,
+    /// With how each is wanted where no patch can be made: whole, or but for the pieces that are there.
+    waiting: VecDeque<(u64, HowWanted)>,
 }
 
 impl PatchDeck {
@@ -66,8 +74,8 @@ impl PatchDeck {
         PatchDeck { key, running: BTreeMap::new(), waiting: VecDeque::new() }
     }
 
-    pub(super) fn wait(&mut self, index: u64) {
-        self.waiting.push_back(index);
+    pub(super) fn wait(&mut self, index: u64, how: HowWanted) {
+        self.waiting.push_back((index, how));
     }
 
     /// A file needs its older one no more.
@@ -83,7 +91,8 @@ impl PatchDeck {
 impl<D: Destination> ReceiverState<'_, D> {
     /// Begins patches as long as their ids take little memory, at both ends.
     pub(super) fn begin_patches(&mut self) {
-        while let Some(index) = self.patches.waiting.front().copied() {
+        while let Some((index, _)) = self.patches.waiting.front() {
+            let index = *index;
             let Some(open) =
                 self.ledger.get(index).filter(|open| matches!(open.stage, Stage::Waiting { .. }))
             else {
@@ -99,17 +108,18 @@ impl<D: Destination> ReceiverState<'_, D> {
             if running > 0 && (many || running >= MAX_RUNNING) {
                 return;
             }
-            self.patches.waiting.pop_front();
-            let key = self.patches.key;
-            let found = older.and_then(|(file, size)| OlderFile::of(file, size, &entry, key));
+            let Some((_, how)) = self.patches.waiting.pop_front() else { return };
+            let (key, resumes) = (self.patches.key, how != HowWanted::Whole);
+            let found = older.and_then(|(file, size)| OlderFile::of(file, size, &entry, resumes, key));
             let how = match &found {
                 // It cannot be read, or changed to nothing.
-                None => HowWanted::Whole,
+                None => how,
                 Some(OlderFile { signature: None, .. }) => HowWanted::Kept,
                 Some(OlderFile { signature: Some(signature), .. }) => {
                     let messages = (0..).map_while(|number| signature.message(number));
                     self.out.extend(messages.map(|bytes| FileMessage::Ids { entry: index, bytes }));
-                    HowWanted::Patch
+                    // With pieces, what is behind them comes as a patch.
+                    if resumes { how } else { HowWanted::Patch }
                 }
             };
             if let Some(older) = found {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use crate::folder::Offer;
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault};
 use crate::pieces::{PIECE_LEN, PieceHasher, Subtree};
 use crate::session::ends::*;
@@ -198,7 +199,7 @@ impl Destination for MemoryDestination {
         {
             return Ok(Standing::Other);
         }
-        Ok(Standing::Begun { same_version: *version == entry.version, held })
+        Ok(Standing::Begun(Offer { same_version: *version == entry.version, held }))
     }
 
     fn older(&mut self, _entry: &EntryMessage) -> Option<(std::fs::File, u64)> {
