@@ -128,7 +128,8 @@ pub(crate) async fn page(
     };
     let (folder, start, after) = (folder.join(inbox.as_ref()), start.to_owned(), after.to_owned());
     let read = spawn_blocking(move || folder_page(&folder, &start, &after)).await;
-    read.map_err(io::Error::other).flatten().map_err(|error| StoreFault::Failed(error.to_string()))
+    let noted = |error: io::Error| engine.store.note(StoreFault::Failed(error.to_string()));
+    read.map_err(io::Error::other).flatten().map_err(noted)
 }
 
 /// The page of a bucket, which lists in order.

@@ -231,6 +231,13 @@ impl Store {
         }
     }
 
+    /// Counts and logs a fault of the store.
+    pub(crate) fn note(&self, fault: StoreFault) -> StoreFault {
+        self.errors.fetch_add(1, Ordering::Relaxed);
+        tracing::warn!("store: {fault}");
+        fault
+    }
+
     /// Tries until it is done, or there is no use in it.
     async fn patiently<T, F>(&self, attempt: impl Fn() -> F) -> Result<T, StoreFault>
     where
@@ -246,11 +253,10 @@ impl Store {
             if matches!(fault, StoreFault::Missing | StoreFault::Other) {
                 return Err(fault);
             }
-            self.errors.fetch_add(1, Ordering::Relaxed);
             if fault == StoreFault::Full || Instant::now() + pause >= until {
-                tracing::warn!("store: {fault}");
-                return Err(fault);
+                return Err(self.note(fault));
             }
+            self.errors.fetch_add(1, Ordering::Relaxed);
             tracing::debug!("store: {fault}; trying again");
             sleep(pause).await;
             pause = PAUSE_MAX.min(pause * 2);
@@ -272,8 +278,9 @@ impl Listing {
             Ok(next) => next?.map_err(|error| fault(&error)),
             Err(_) => Err(StoreFault::Failed("the store does not answer".to_owned())),
         };
-        if next.is_err() {
+        if let Err(fault) = &next {
             self.errors.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!("store: its objects cannot be listed: {fault}");
         }
         Some(next)
     }

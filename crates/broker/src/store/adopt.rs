@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path as FilePath;
 use std::time::SystemTime;
 
@@ -13,11 +12,16 @@ use super::{COMPARED, Made, Store, StoreFault, is_full};
 use crate::spool::SpoolFile;
 
 impl Store {
-    /// Whether files of `folder` can become objects: the store is a folder of the same file system.
+    /// Whether files of `folder` can become objects: the store is a folder to which they can be linked. Two mounts of one file system have
+    /// one device number, and none of the other's names.
     #[must_use]
     pub fn adopts(&self, folder: &FilePath) -> bool {
-        let device = |folder: &FilePath| fs::metadata(folder).map(|about| about.dev()).ok();
-        self.folder().is_some_and(|own| device(own).is_some_and(|own| device(folder) == Some(own)))
+        let Some(own) = self.folder() else { return false };
+        let name = format!(".probe-{}", std::process::id());
+        let [from, to] = [folder, own].map(|folder| folder.join(&name));
+        let linked = File::create(&from).and_then(|_| fs::hard_link(&from, &to));
+        [from, to].iter().for_each(|path| drop(fs::remove_file(path)));
+        linked.is_ok()
     }
 
     /// Gives a file of the spool, of which all was written, the name `path` as well, if nothing has it; durable when it returns.
@@ -33,8 +37,10 @@ impl Store {
         let work = move || adopt(&file, &from, &root, &to);
         match spawn_blocking(work).await.map_err(io::Error::other).flatten() {
             Ok(made) => made.ok_or(StoreFault::Other),
-            Err(error) if is_full(&error) => Err(StoreFault::Full),
-            Err(error) => Err(StoreFault::Failed(error.to_string())),
+            Err(error) => {
+                let fault = if is_full(&error) { StoreFault::Full } else { failed(&error.to_string()) };
+                Err(self.note(fault))
+            }
         }
     }
 }
@@ -92,6 +98,7 @@ mod tests {
     use strait_keying::PrivateKey;
     use strait_node::config::BrokerStore;
     use strait_testbed::Workdir;
+    use strait_testdata::skip::{Need, skip};
     use strait_transfer::TransferId;
     use strait_transfer::broker::message::ObjectName;
 
@@ -125,5 +132,28 @@ mod tests {
         assert_eq!(store.read(&path, 0..5).await.unwrap(), "bytes");
         let memory: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         assert!(!Store::new(memory, Patience::default()).adopts(&folder), "a bucket adopts nothing");
+    }
+
+    /// In the process that this test starts: the folder with a mount of a part of it.
+    const MOUNTED: &str = "STRAIT_TEST_MOUNTED";
+
+    #[test]
+    fn another_mount_of_the_same_file_system_has_no_files_to_adopt() {
+        if let Some(dir) = std::env::var_os(MOUNTED).map(std::path::PathBuf::from) {
+            let store = open(&BrokerStore::Folder(dir.join("store")), Patience::default()).unwrap();
+            assert!(!store.adopts(&dir.join("spool")), "a link leads to no other mount");
+            assert!(store.adopts(&dir.join("own")));
+            return;
+        }
+        if !strait_node::privileges::is_root() && !skip(Need::Root, "may not mount") {
+            return;
+        }
+        let dir = Workdir::create().unwrap();
+        ["store", "spool", "own"].iter().for_each(|name| fs::create_dir(dir.path().join(name)).unwrap());
+        let mount = format!("mount --bind {0}/spool {0}/spool && exec \"$@\"", dir.path().display());
+        let test = "store::adopt::tests::another_mount_of_the_same_file_system_has_no_files_to_adopt";
+        let mut again = std::process::Command::new("unshare");
+        again.args(["--mount", "sh", "-c", &mount, "sh"]).arg(std::env::current_exe().unwrap());
+        assert!(again.args([test, "--exact"]).env(MOUNTED, dir.path()).status().unwrap().success());
     }
 }
