@@ -2,8 +2,9 @@
 
 mod lossy;
 
+use std::fs;
 use std::io::{self, IsTerminal};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
@@ -36,6 +37,22 @@ pub struct FilterError {
     source: ParseError,
 }
 
+/// Where this process logs to.
+static PLACE: OnceLock<Option<String>> = OnceLock::new();
+
+/// Returns the path of the file that the log goes to, or `journal`; none for a terminal, a pipe, and before the log was started.
+#[must_use]
+pub fn place() -> Option<String> {
+    PLACE.get().cloned().flatten()
+}
+
+/// Finds where standard error goes. A process that reads what peers send may not look later.
+fn find_place() -> Option<String> {
+    let path = fs::read_link("/proc/self/fd/2").ok()?;
+    let is_journal = || std::env::var_os("JOURNAL_STREAM").is_some();
+    if path.is_file() { Some(path.display().to_string()) } else { is_journal().then(|| "journal".to_owned()) }
+}
+
 /// Logs to standard error from now on; a second call changes nothing.
 ///
 /// # Errors
@@ -48,6 +65,7 @@ pub fn start(form: Form) -> Result<(), FilterError> {
     let output = Mutex::new(LossyLog::new(io::stderr(), form));
     let log = tracing_subscriber::fmt::layer().with_writer(output).with_ansi(colours);
     let filtered = tracing_subscriber::registry().with(filter);
+    PLACE.get_or_init(find_place);
     // Fails only when a log has been started before, as tests in one process do.
     let _ = match form {
         Form::Text => filtered.with(log.with_target(false)).try_init(),

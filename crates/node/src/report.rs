@@ -3,6 +3,7 @@
 mod carrier;
 mod decision;
 mod directory;
+mod drop;
 mod history;
 mod leak;
 mod manual;
@@ -19,6 +20,7 @@ use crate::config::FolderSection;
 pub use carrier::CarrierReport;
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
+pub use drop::DropReport;
 pub use history::HistoryReport;
 pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
@@ -147,6 +149,9 @@ pub struct NodeReport {
     pub version: String,
     /// Insecure options in use, and files that cannot be written.
     pub warnings: Vec<String>,
+    /// Path of the file that its log goes to, or `journal`; none for a terminal or a pipe.
+    #[serde(default)]
+    pub log: Option<String>,
     /// Lines that could not be written to its log.
     pub lost_log_lines: u64,
     /// The rights of peers in its folders, in the order of the file.
@@ -416,15 +421,6 @@ pub struct CodecReport {
     pub ratio: Option<f64>,
     /// Received blocks that were decompressed.
     pub decompressed_blocks: u64,
-}
-
-/// Dropped packets of one reason.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DropReport {
-    /// The reason.
-    pub reason: String,
-    /// Packets or datagrams dropped.
-    pub packets: u64,
 }
 
 /// The control channel.

@@ -78,6 +78,9 @@ fn node(node: &NodeReport) -> String {
     let (up, down) = (node.up_bits_per_second, node.down_bits_per_second);
     let sides = [side("up", up, node.up_auto), side("down", down, node.down_auto)];
     let link: Vec<String> = sides.into_iter().flatten().collect();
+    let lost = format!("{} could not be written", counted(node.lost_log_lines, "line"));
+    let log: Vec<String> =
+        node.log.clone().into_iter().chain(Some(lost).filter(|_| node.lost_log_lines > 0)).collect();
     let lines = [
         ("public key", node.public_key.clone().unwrap_or_default()),
         ("listening on", node.listen.clone()),
@@ -86,13 +89,12 @@ fn node(node: &NodeReport) -> String {
         ("link", if link.is_empty() { "unshaped".to_owned() } else { link.join(", ") }),
         ("forwarding", forwarding(node)),
         ("configuration", node.configuration.clone()),
+        ("log", log.join("; ")),
         (
             "uptime",
             format!("{} (PID {}, version {})", units::seconds(node.uptime_seconds), node.pid, node.version),
         ),
     ];
-    let lost = (node.lost_log_lines > 0)
-        .then(|| ("log", format!("{} could not be written", counted(node.lost_log_lines, "line"))));
     let (kept, limit) = (node.memory_kept_bytes, node.memory_limit_bytes);
     let memory = (kept > 0)
         .then(|| ("memory", format!("{} of {} kept for peers", units::bytes(kept), units::bytes(limit))));
@@ -102,7 +104,7 @@ fn node(node: &NodeReport) -> String {
     let folders = node.folders.iter().map(|it| ("folder", format!("{} ({})", it.name, it.rights())));
     let warnings = node.warnings.iter().map(|warning| ("WARNING", warning.clone()));
     let lines: Vec<_> =
-        lines.into_iter().chain(folders).chain(memory).chain(unlisted).chain(lost).chain(warnings).collect();
+        lines.into_iter().chain(folders).chain(memory).chain(unlisted).chain(warnings).collect();
     format!("{}\n{}", node.interface, list(&lines))
 }
 
@@ -317,9 +319,15 @@ fn codecs(report: &DaemonReport) -> TextTable {
 }
 
 fn drops(report: &DaemonReport) -> TextTable {
-    let mut table = TextTable::new(["reason", "packets"]);
-    for drop in report.drops.iter().filter(|drop| drop.packets > 0) {
-        table.row([drop.reason.clone(), drop.packets.to_string()]);
+    let drops = || report.drops.iter().filter(|drop| drop.packets > 0);
+    let advised = drops().any(|drop| drop.advice().is_some());
+    let head = ["reason", "packets", "what helps"].map(str::to_owned);
+    let mut table =
+        TextTable::with_head(head.into_iter().take(if advised { 3 } else { 2 })).side(2, Side::Left);
+    for drop in drops() {
+        let advice = drop.advice().unwrap_or_default().to_owned();
+        let cells = [drop.reason.clone(), drop.packets.to_string(), advice];
+        table.row(cells.into_iter().take(if advised { 3 } else { 2 }));
     }
     table
 }

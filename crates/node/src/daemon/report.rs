@@ -90,6 +90,7 @@ impl Daemon {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             warnings: self.warnings(),
+            log: logging::place(),
             lost_log_lines: logging::lost_lines(),
             folders: self.config.folders.iter().map(FolderReport::of).collect(),
         }

@@ -164,6 +164,7 @@ fn node() -> NodeReport {
         unlisted_nodes: 3,
         memory_limit_bytes: 256 << 20,
         memory_kept_bytes: 9 << 20,
+        log: None,
         lost_log_lines: 2,
         folders: vec![FolderReport {
             name: "inbox".to_owned(),

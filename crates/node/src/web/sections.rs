@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::html::{Column, escaped, paragraph, table};
 use crate::config::Price;
 use crate::path_memory::unix_time;
-use crate::report::{DaemonReport, DecisionReport, MeteredReport, PeerReport, ServiceReport};
+use crate::report::{DaemonReport, DecisionReport, DropReport, MeteredReport, PeerReport, ServiceReport};
 use crate::saved::{SavedAmounts, SavedFigures};
 use crate::units::{self, counted};
 
@@ -299,9 +299,11 @@ pub(super) fn drops(report: &DaemonReport) -> String {
     if all.is_empty() {
         return paragraph("Nothing was dropped since the node started.");
     }
-    let columns = [Column::Words("reason"), Column::Numbers("packets")];
-    table(&columns, all.iter().take(ROWS).map(|it| vec![it.reason.clone(), it.packets.to_string()]))
-        + &more(all.len(), "reason")
+    let columns = [Column::Words("reason"), Column::Numbers("packets"), Column::Words("what helps")];
+    let row = |it: &&DropReport| {
+        vec![it.reason.clone(), it.packets.to_string(), it.advice().unwrap_or_default().to_owned()]
+    };
+    table(&columns, all.iter().take(ROWS).map(row)) + &more(all.len(), "reason")
 }
 
 /// How many rows there was no room for.

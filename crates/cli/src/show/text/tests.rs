@@ -43,6 +43,7 @@ pub(crate) fn report() -> DaemonReport {
             unlisted_nodes: 0,
             memory_limit_bytes: 256 << 20,
             memory_kept_bytes: 0,
+            log: None,
             lost_log_lines: 0,
             folders: Vec::new(),
         },
