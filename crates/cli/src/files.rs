@@ -29,7 +29,7 @@ use strait_transfer::session::{
     DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, Watch, patterns, pull,
     push,
 };
-use strait_transfer::source::Sources;
+use strait_transfer::source::{SourceError, Sources};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
@@ -183,7 +183,15 @@ fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Fa
     let mut sources = Sources::default();
     for path in paths {
         let shown = Printable(path.as_os_str().as_bytes()).to_string();
-        sources.add_path(path).map_err(|error| Failure::new(format!("cannot send {shown}: {error}")))?;
+        sources.add_path(path).map_err(|error| {
+            let failure = Failure::new(format!("cannot send {shown}: {error}"));
+            let is_there = matches!(error, SourceError::Vanished) && shown.contains(':');
+            if is_there {
+                failure.remedy(format!("to fetch it from a peer: strait get {shown} ."))
+            } else {
+                failure
+            }
+        })?;
     }
     let patterns = patterns(&options.patterns).map_err(|fault| wrong(fault_text(&fault)))?;
     Ok(DiskOrigin::new(sources, patterns, options.xattrs))

@@ -59,6 +59,8 @@ pub struct SourceEntry {
     pub attributes: Attributes,
     /// What tells this state of it from others.
     pub stamp: Stamp,
+    /// Bytes that it takes on the disk.
+    pub on_disk: u64,
 }
 
 /// One of the places that are sent.

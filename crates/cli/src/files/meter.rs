@@ -239,10 +239,12 @@ impl MeterState {
 
 /// A fault in words for a person, with what to do.
 pub(super) fn fault_text(fault: &FileFault) -> String {
-    let mut text = fault.reason.says().to_owned();
-    if !fault.text.is_empty() {
-        text += &format!(" ({})", Printable(&fault.text));
-    }
+    let (says, more) = (fault.reason.says(), Printable(&fault.text).to_string());
+    let text = match more.strip_prefix(says) {
+        Some(rest) if rest.is_empty() || rest.starts_with(':') => more,
+        _ if more.is_empty() => says.to_owned(),
+        _ => format!("{says} ({more})"),
+    };
     format!("{text}; {}", fault.reason.remedy())
 }
 
@@ -273,4 +275,26 @@ fn told(event: &TransferEvent) -> Option<Value> {
 fn print_json(value: &Value) {
     // Who reads may have gone; the transfer goes on.
     let _ = writeln!(std::io::stdout(), "{value}");
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_transfer::message::FaultReason;
+
+    use super::*;
+
+    #[test]
+    fn a_fault_is_said_once() {
+        let said = |reason, text: &str| fault_text(&FileFault::new(reason, text));
+        let unreadable = "the source cannot be read: Permission denied; check its permissions and its disk";
+        assert_eq!(said(FaultReason::Unreadable, "the source cannot be read: Permission denied"), unreadable);
+        let in_the_way =
+            "something of another kind has this name; remove it at the receiver, or send under another name";
+        assert_eq!(said(FaultReason::InTheWay, "something of another kind has this name"), in_the_way);
+        assert_eq!(said(FaultReason::InTheWay, ""), in_the_way);
+        assert_eq!(
+            said(FaultReason::Busy, "x").split(';').next(),
+            Some("another run of this transfer is writing it (x)")
+        );
+    }
 }

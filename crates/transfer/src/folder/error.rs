@@ -29,6 +29,14 @@ pub enum FolderError {
     /// The disk, or what its owner may use of it, is full.
     #[error("no room on the disk")]
     Full,
+    /// The disk has less room than the file needs.
+    #[error("{needed} bytes are to come, and {free} are free")]
+    NoRoom {
+        /// Bytes that are to come.
+        needed: u64,
+        /// Bytes that are free.
+        free: u64,
+    },
     /// More bytes than the folder may have.
     #[error("the folder's `max_bytes` is reached")]
     MaxBytes,

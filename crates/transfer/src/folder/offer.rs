@@ -22,6 +22,12 @@ pub struct Offer {
 }
 
 impl Offer {
+    /// Bytes of the pieces, the last one of a file counted as if it were whole.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum()
+    }
+
     /// The pieces that `kept` has for a source of `size` bytes in the state `version`: at most `most` subtrees. Of another state, they are
     /// hashed as they are on the disk, in short subtrees, of which the sender finds those that it has. None if there is nothing.
     ///

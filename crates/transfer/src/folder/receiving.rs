@@ -8,7 +8,9 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, AtFlags, OFlags, accessat, fstatvfs};
+use rustix::io::Errno;
+use rustix::process::geteuid;
 
 use super::apply::{allow_owner, apply};
 use super::checkpoint::{Checkpoint, EVERY, EVERY_BYTES};
@@ -109,6 +111,36 @@ impl Receiving {
         let offer = kept.offer.clone();
         self.kept.insert(path.clone(), kept);
         offer
+    }
+
+    /// Looks whether a file could be stored of which so many bytes are to come: whether its folder, as far as it is there, may be written,
+    /// and whether the disk and the folder's limit have room.
+    ///
+    /// # Errors
+    ///
+    /// What is in the way; that nothing is says nothing of later.
+    pub fn room(&self, path: &EntryPath, bytes: u64) -> Result<(), FolderError> {
+        let folder = match self.place.beneath.parent(path) {
+            Ok((folder, _)) => folder,
+            // It is made with what is in it, or leads elsewhere, which is said then.
+            Err(_) => return Ok(()),
+        };
+        let may_write = accessat(&folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
+        if let Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = may_write {
+            return Err(FolderError::new("write to its folder", error));
+        }
+        if self.place.usage.left() < bytes {
+            return Err(FolderError::MaxBytes);
+        }
+        let Ok(disk) = fstatvfs(self.place.work.folder()) else { return Ok(()) };
+        let blocks = if geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
+        let free = blocks.saturating_mul(disk.f_frsize);
+        // A file system that does not count says that it has no blocks.
+        if disk.f_blocks > 0 && free < bytes {
+            Err(FolderError::NoRoom { needed: bytes, free })
+        } else {
+            Ok(())
+        }
     }
 
     /// Begins a file of `size` bytes, if that is known. With `resume`, it goes on from what [`Receiving::offer`] gives for this size and

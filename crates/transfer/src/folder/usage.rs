@@ -40,6 +40,11 @@ impl Usage {
         self.limited
     }
 
+    /// Bytes that are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
     /// Takes bytes of content.
     pub(crate) fn take_bytes(&self, bytes: u64) -> Result<(), FolderError> {
         take(&self.bytes, bytes).ok_or(FolderError::MaxBytes)

@@ -47,6 +47,9 @@ pub struct EntryMessage {
     pub path: Vec<u8>,
     /// What it is.
     pub kind: EntryKind,
+    /// Whether a file of known length takes less of the sender's disk than its length, as one with holes: it may fit where its length does
+    /// not.
+    pub holes: bool,
     /// Permission bits, the lowest 12 (POSIX).
     pub mode: u32,
     /// Time of modification in nanoseconds since 1970.
@@ -71,6 +74,7 @@ impl EntryMessage {
             eager: false,
             path,
             kind,
+            holes: false,
             mode,
             modified,
             owner: (0, 0),
@@ -94,7 +98,7 @@ impl EntryKind {
     fn parse(number: u8, body: &mut BodyReader<'_>) -> Result<EntryKind, MessageFault> {
         Ok(match number {
             0 => EntryKind::File { size: None },
-            1 => EntryKind::File { size: Some(body.number()?) },
+            1 | FILE_WITH_HOLES => EntryKind::File { size: Some(body.number()?) },
             2 => EntryKind::Folder,
             3 => {
                 let target = body.string(MAX_PATH)?.to_vec();
@@ -119,6 +123,8 @@ impl EntryKind {
     }
 }
 
+/// The kind of a file of known length with [`EntryMessage::holes`].
+const FILE_WITH_HOLES: u8 = 5;
 /// The bit of the flags byte for [`EntryMessage::eager`], above the kind.
 const EAGER: u8 = 0x10;
 /// Extended attributes follow.
@@ -133,6 +139,7 @@ impl EntryMessage {
         let flags = body.byte()?;
         let index = body.number()?;
         let kind = EntryKind::parse(flags & 0x0f, body)?;
+        let holes = flags & 0x0f == FILE_WITH_HOLES;
         let eager = flags & EAGER != 0;
         let is_file = matches!(kind, EntryKind::File { .. });
         if (eager || flags & VERSION != 0) && !is_file {
@@ -151,7 +158,7 @@ impl EntryMessage {
         let xattrs = if flags & XATTRS == 0 { Vec::new() } else { xattrs(body)? };
         let version = if flags & VERSION == 0 { [0; 8] } else { version(body)? };
         let kept = if flags & KEPT == 0 { None } else { Some(kept(body)?) };
-        Ok(EntryMessage { index, eager, path, kind, mode, modified, owner, xattrs, version, kept })
+        Ok(EntryMessage { index, eager, path, kind, holes, mode, modified, owner, xattrs, version, kept })
     }
 
     pub(super) fn put(&self, out: &mut Vec<u8>) {
@@ -159,7 +166,8 @@ impl EntryMessage {
         let versioned = self.version != [0; 8];
         let flags =
             flag(self.eager, EAGER) | flag(!self.xattrs.is_empty(), XATTRS) | flag(versioned, VERSION);
-        out.push(flags | flag(self.kept.is_some(), KEPT) | self.kind.number());
+        let kind = if self.holes { FILE_WITH_HOLES } else { self.kind.number() };
+        out.push(flags | flag(self.kept.is_some(), KEPT) | kind);
         put_number(out, self.index);
         match &self.kind {
             EntryKind::File { size: Some(size) } => put_number(out, *size),

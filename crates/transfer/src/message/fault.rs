@@ -43,7 +43,7 @@ reasons! {
     /// The folder's `max_bytes` or `max_entries`, or a bound of the protocol.
     OverLimit = 6, "beyond the limit of the folder", "the peer's configuration has the limit";
     /// The source is not there any more.
-    Vanished = 7, "the source vanished", "nothing, if it was removed on purpose";
+    Vanished = 7, "the source is not there", "check its name; if it was removed on purpose, all is well";
     /// The source changed while it was read, twice.
     Changing = 8, "the source changes while it is read", "send it again when nothing writes to it";
     /// The source cannot be read.
@@ -63,7 +63,7 @@ reasons! {
     /// A person or a program ended it.
     Cancelled = 16, "cancelled", "run the command again; it goes on where it stopped";
     /// The receiver's disk or file system forbids writing.
-    Unwritable = 17, "the receiver cannot write it", "check the permissions of the folder at the receiver";
+    Unwritable = 17, "the receiver cannot write it", "check the permissions of the folder that it goes to";
     /// A hard link whose first name was not received.
     NoFirstName = 18, "the file it links to was not received", "see the error of that file";
     /// As many streams of this peer, or of all, are served as may be.

@@ -78,7 +78,8 @@ fn entry() -> impl Strategy<Value = EntryMessage> {
             let eager = eager && file;
             let waits = !eager && matches!(kind, EntryKind::File { size: Some(_) });
             let kept = kept.filter(|_| waits).map(|(size, root)| KeptVersion { size, root });
-            EntryMessage { index, eager, path, kind, mode, modified, owner, xattrs, version, kept }
+            let holes = index % 2 == 1 && matches!(kind, EntryKind::File { size: Some(_) });
+            EntryMessage { index, eager, path, kind, holes, mode, modified, owner, xattrs, version, kept }
         },
     )
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 pub use self::origin::DiskOrigin;
 use super::ends::{Aside, Destination, Settlement, Standing};
+use super::incoming::SMALL;
 use super::same::SameContents;
-use crate::folder::{Folder, FolderError, Partial, Receiving, Settled, is_numbered};
+use crate::folder::{Folder, FolderError, Offer, Partial, Receiving, Settled, is_numbered};
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault};
 use crate::path::EntryPath;
 use crate::source::SourceFile;
@@ -23,7 +24,7 @@ impl From<FolderError> for FileFault {
             }
             FolderError::InTheWay => FaultReason::InTheWay,
             FolderError::Missing => FaultReason::NoFolder,
-            FolderError::Full => FaultReason::DiskFull,
+            FolderError::Full | FolderError::NoRoom { .. } => FaultReason::DiskFull,
             FolderError::MaxBytes | FolderError::MaxEntries => FaultReason::OverLimit,
             FolderError::OutOfOrder | FolderError::TooScattered => FaultReason::Protocol,
             FolderError::WrongSize => FaultReason::WrongSize,
@@ -154,8 +155,12 @@ impl DiskDestination {
 
 /// A fault as a sender hears it that may not know what is there.
 pub(super) fn unseen(fault: FileFault) -> FileFault {
-    use FaultReason::{InTheWay, NoFolder, System, Unwritable};
-    if matches!(fault.reason, InTheWay | NoFolder | System | Unwritable) { Unwritable.into() } else { fault }
+    use FaultReason::{DiskFull, InTheWay, NoFolder, System, Unwritable};
+    match fault.reason {
+        InTheWay | NoFolder | System | Unwritable => Unwritable.into(),
+        DiskFull => DiskFull.into(),
+        _ => fault,
+    }
 }
 
 fn attributes(entry: &EntryMessage) -> Attributes {
@@ -186,6 +191,12 @@ impl Destination for DiskDestination {
             return Ok(Standing::Same);
         }
         let offer = self.receiving.as_mut().and_then(|it| it.offer(&path, size, entry.version));
+        if let Some((receiving, size)) = self.receiving.as_ref().zip(size)
+            && size > SMALL
+        {
+            let held = offer.as_ref().map_or(0, Offer::bytes);
+            receiving.room(&path, if entry.holes { 0 } else { size.saturating_sub(held) })?;
+        }
         Ok(offer.map_or(Standing::Other, Standing::Begun))
     }
 

@@ -18,7 +18,6 @@ use super::incoming::{Incoming, Ledger, SMALL, Stage};
 use crate::delta::ChunkKey;
 use crate::folder::Offer;
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, FileMessage, HowWanted};
-use crate::pieces::PIECE_LEN;
 
 /// What a receiver allows and does.
 #[derive(Clone, Debug)]
@@ -193,8 +192,8 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         let (how, held) = match standing {
             Standing::Same => (HowWanted::Skip, 0),
             Standing::Other => (HowWanted::Whole, 0),
-            Standing::Begun(Offer { same_version, held }) => {
-                let bytes = held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum();
+            Standing::Begun(offer) => {
+                let (bytes, Offer { same_version, held }) = (offer.bytes(), offer);
                 (HowWanted::Pieces { same_version, held }, bytes)
             }
         };

@@ -89,7 +89,8 @@ impl Walk {
         }
         let names = Dir::read_from(&folder).map_err(|error| because(error.into()))?;
         self.levels.push(Level { folder, names, path: path.clone(), portion: Vec::new() });
-        Ok(SourceEntry { path, kind: SourceKind::Folder, attributes, stamp: status.stamp() })
+        let (stamp, on_disk) = (status.stamp(), status.on_disk());
+        Ok(SourceEntry { path, kind: SourceKind::Folder, attributes, stamp, on_disk })
     }
 
     /// An entry of an open folder. None if the patterns leave it out.
@@ -126,7 +127,7 @@ impl Walk {
             }
             _ => return Err(because(SkipReason::NotSent)),
         };
-        Ok(Some(SourceEntry { path: Some(path), kind, attributes, stamp }))
+        Ok(Some(SourceEntry { path: Some(path), kind, attributes, stamp, on_disk: status.on_disk() }))
     }
 
     /// The next name of the innermost folder. None at its end.

@@ -122,11 +122,23 @@ fn push_all(from: &Path, to: &Path) -> (Result<Tally, TransferError>, u64) {
 /// On a file system of 8 MiB.
 fn fill_by_transfer(folder: &Path) {
     let source = OwnFolder::new(&std::env::temp_dir(), "full-source");
-    let files =
+    let mut files =
         [("first", content(1, 900_000)), ("large", content(2, 14 << 20)), ("last", content(3, 50_000))];
     for (name, bytes) in &files {
         fs::write(source.0.join(name), bytes).unwrap();
     }
+    // What cannot fit is refused before any of it comes; the rest arrives.
+    let (ended, moved) = push_all(&source.0, folder);
+    let tally = ended.unwrap();
+    assert_eq!((tally.failed, tally.whole), (1, 2));
+    assert!(moved < 1 << 20, "{moved} bytes moved");
+    assert!(!folder.join("large").exists());
+
+    // A file with a hole may fit: it comes until there is no room.
+    let large = [&files[1].1[..], &[0; 1 << 20]].concat();
+    files[1].1 = large;
+    let sparse = fs::OpenOptions::new().write(true).open(source.0.join("large")).unwrap();
+    sparse.set_len(15 << 20).unwrap();
     let (ended, _) = push_all(&source.0, folder);
     match &ended {
         Ok(tally) => assert!(tally.failed > 0, "{tally:?}"),
@@ -143,7 +155,7 @@ fn fill_by_transfer(folder: &Path) {
     assert!(more.unwrap().success());
     let (ended, moved) = push_all(&source.0, folder);
     assert_eq!(ended.unwrap().failed, 0);
-    assert!(moved < 12 << 20, "{moved} bytes of 14 MiB again");
+    assert!(moved < 12 << 20, "{moved} bytes of 15 MiB again");
     for (name, bytes) in &files {
         assert!(fs::read(folder.join(name)).unwrap() == *bytes, "{name}");
     }

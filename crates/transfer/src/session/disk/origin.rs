@@ -53,8 +53,9 @@ fn version(stamp: &Stamp) -> [u8; 8] {
 }
 
 fn announced(entry: SourceEntry) -> EntryMessage {
-    let SourceEntry { path, kind, attributes, stamp } = entry;
+    let SourceEntry { path, kind, attributes, stamp, on_disk } = entry;
     let is_file = matches!(kind, SourceKind::File { .. });
+    let holes = matches!(kind, SourceKind::File { size } if on_disk < size);
     let kind = match kind {
         SourceKind::File { size } => EntryKind::File { size: Some(size) },
         SourceKind::Folder => EntryKind::Folder,
@@ -64,7 +65,7 @@ fn announced(entry: SourceEntry) -> EntryMessage {
     let Attributes { mode, modified, owner, xattrs } = attributes;
     let path = path.map_or_else(Vec::new, |path| path.as_bytes().to_vec());
     let version = if is_file { version(&stamp) } else { [0; 8] };
-    EntryMessage { owner, xattrs, version, ..EntryMessage::new(path, kind, mode, modified) }
+    EntryMessage { holes, owner, xattrs, version, ..EntryMessage::new(path, kind, mode, modified) }
 }
 
 impl Origin for DiskOrigin {

@@ -137,7 +137,9 @@ fn any_event() -> impl Strategy<Value = Event> {
 fn apply(two: &Two, event: &Event, seed: u64) {
     match *event {
         Event::Run(bytes) => match two.run(bytes) {
-            Ok(_) => assert!(two.same()),
+            Ok(Tally { failed: 0, .. }) => assert!(two.same()),
+            // What is kept was damaged, which is said once.
+            Ok(_) => {}
             Err(error) => assert!(matches!(error, TransferError::Interrupted(_)), "{error:?}"),
         },
         Event::Source(at, len) => {
