@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use strait_testbed::{Transfer, TwoHosts};
 
-use crate::pair::{PATIENCE, Pair, echoes};
+use crate::pair::{PATIENCE, Pair, echoes, eventually};
 
 /// What protects the traffic of two sites, and how.
 #[derive(Clone, Copy, Debug)]
@@ -181,7 +181,12 @@ impl Case {
 
     /// Echo requests to a site, all of which are answered.
     pub(crate) fn ping(&self, pair: &Pair, to: usize, address: IpAddr, count: usize, arguments: &[&str]) {
-        let from = [&pair.hosts.a, &pair.hosts.b][1 - to];
+        let (from, there) = ([&pair.hosts.a, &pair.hosts.b][1 - to], [&pair.hosts.a, &pair.hosts.b][to]);
+        // A kernel gives the route to an IPv6 address that it has just taken to a thread of its own.
+        eventually("the address is the host's", || {
+            let route = there.command("ip").args(["route", "get", &address.to_string()]).output().unwrap();
+            route.stdout.starts_with(b"local ")
+        });
         let (answered, said) = echoes(from, count, &[arguments, &[&address.to_string()]].concat());
         assert_eq!(answered, count, "{self:?} to {address}: {said}\n{}", self.evidence(pair));
     }
