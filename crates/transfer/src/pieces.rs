@@ -69,6 +69,12 @@ impl Subtree {
         self.first + (1 << self.level)
     }
 
+    /// Returns the parent of this subtree and the one behind it, if they are its children and not all of a file that may end there.
+    pub(crate) fn with(&self, next: &Subtree) -> Option<Subtree> {
+        let siblings = self.level == next.level && self.first ^ (1 << self.level) == next.first;
+        (siblings && self.first != 0 && self.first < next.first).then(|| self.joined(next))
+    }
+
     /// The parent of two neighbours.
     fn joined(&self, other: &Subtree) -> Subtree {
         let (left, right) = if self.first < other.first { (self, other) } else { (other, self) };

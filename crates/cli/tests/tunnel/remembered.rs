@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use strait_testbed::{Extra, FrameFate, LinkSpec, Networks, Relay};
 
 use crate::host::{ip, log};
 use crate::link_rate_estimate::{flood, mbit};
-use crate::pair::{Family, Pair, allowed, eventually};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
 
 const AUTO: Extra<'_> = Extra {
     node: "",
@@ -44,13 +44,17 @@ fn little(pair: &Pair) -> Value {
     let target = to.local_addr().unwrap();
     let reports = |path: &Value| path["delivery_reports_received"].as_u64().unwrap_or(0);
     let before = reports(&pair.peer(0)["path"]);
-    let mut path = Value::Null;
-    eventually("it is reported what arrived", || {
+    let begin = Instant::now();
+    loop {
         from.send_to(&[7; 100], target).unwrap();
-        path = pair.peer(0)["path"].clone();
-        reports(&path) > before + 1
-    });
-    path
+        let peer = pair.peer(0);
+        if reports(&peer["path"]) > before + 1 {
+            return peer["path"].clone();
+        }
+        let evidence = || format!("{peer:#}\n{:#}\n{}\n{}", pair.peer(1), log(pair, 0), log(pair, 1));
+        assert!(begin.elapsed() < PATIENCE, "it is never reported what arrived: {}", evidence());
+        thread::sleep(Duration::from_millis(50));
+    }
 }
 
 /// Sends more than the link takes until a limit was met, and for three seconds more.

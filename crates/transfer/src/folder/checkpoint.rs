@@ -39,17 +39,18 @@ impl Checkpoint {
         Checkpoint { jobs, begun, fresh: Vec::new(), bytes: 0, since: None }
     }
 
-    /// Writes down that a file that the log knows becomes another state of its source: `held` is there, and its bytes may be those of
-    /// either state.
-    pub(super) fn mix(
+    /// Writes down anew what is there of a file that the log knows, of this state of its source; zeros: its bytes may be of two states.
+    pub(super) fn restate(
         &mut self,
         identity: &PartialIdentity,
+        version: [u8; 8],
         file: &Arc<File>,
         held: &[Subtree],
     ) -> Result<(), FolderError> {
         let PartialIdentity { slot, path, size, .. } = identity;
         let (slot, size, path) = (*slot, *size, path.clone());
-        self.fresh.push(TransferRecord::Begin { slot, size, version: [0; 8], path });
+        self.fresh.clear();
+        self.fresh.push(TransferRecord::Begin { slot, size, version, path });
         self.fresh.extend(held.iter().map(|subtree| TransferRecord::Held { slot, subtree: *subtree }));
         self.flush(slot, file, true)
     }
@@ -77,6 +78,14 @@ impl Checkpoint {
             let (size, version, path) = (*size, *version, path.clone());
             self.fresh.push(TransferRecord::Begin { slot, size, version, path });
             self.begun = true;
+        }
+        // Neighbours become one record.
+        let mut subtree = subtree;
+        while let Some(TransferRecord::Held { subtree: last, .. }) = self.fresh.last()
+            && let Some(both) = last.with(&subtree)
+        {
+            self.fresh.pop();
+            subtree = both;
         }
         self.fresh.push(TransferRecord::Held { slot, subtree });
         let since = *self.since.get_or_insert_with(Instant::now);

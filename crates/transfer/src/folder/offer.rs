@@ -46,12 +46,19 @@ impl Offer {
         if same_version {
             held.extend(kept.pieces.subtrees().take(most));
         } else {
-            let whole_pieces = before.min(size) / PIECE_LEN;
-            let level = level_for(whole_pieces, most);
-            for number in 0..whole_pieces >> level {
-                if let Some(first) = Some(number << level).filter(|first| has(&kept.pieces, *first, level)) {
+            let last = kept.pieces.subtrees().last().map_or(0, Subtree::end);
+            let whole_pieces = last.min(before.min(size) / PIECE_LEN);
+            // Behind the last subtree of that level there is room for one of each lower level.
+            let (mut level, mut first) = (level_for(whole_pieces, most - (most / 4).min(48)), 0);
+            while first < whole_pieces {
+                if first + (1 << level) > whole_pieces {
+                    level -= 1;
+                    continue;
+                }
+                if has(&kept.pieces, first, level) {
                     held.extend(hashed(file, first, level, before)?);
                 }
+                first += 1 << level;
             }
         }
         let total = pieces_of(size);

@@ -43,6 +43,8 @@ pub struct Partial {
     offered: VecDeque<Subtree>,
     /// Whether these were read in this run.
     read: bool,
+    /// Whether the records say that the bytes may be of two states.
+    mixed: bool,
     /// Those that were passed over and not read.
     unread: Vec<Subtree>,
     /// The piece that bytes are added to.
@@ -72,6 +74,7 @@ impl Partial {
             pieces: Pieces::default(),
             offered: held.into(),
             read: !same_version,
+            mixed: resumed && !same_version,
             unread: Vec::new(),
             current: None,
             single: None,
@@ -177,6 +180,12 @@ impl Partial {
             self.punch(subtree.first() * PIECE_LEN, (subtree.end() - subtree.first()) * PIECE_LEN)?;
             let after = Status::of(&self.file).map_or(before, |found| found.on_disk());
             self.usage.give_back(before.saturating_sub(after), 0);
+        }
+        if self.mixed && self.offered.is_empty() {
+            // All that is there is of one state again.
+            self.mixed = false;
+            let held: Vec<Subtree> = self.pieces.subtrees().copied().collect();
+            self.checkpoint.restate(&self.identity, self.identity.version, &self.file, &held)?;
         }
         Ok(())
     }

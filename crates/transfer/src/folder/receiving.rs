@@ -8,7 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Instant;
 
-use rustix::fs::{Access, AtFlags, OFlags, accessat, fstatvfs};
+use rustix::fs::{Access, AtFlags, OFlags, accessat, fstatfs};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
@@ -34,6 +34,8 @@ const MANY_ENTRIES: usize = 2048;
 const MAX_OFFERED: usize = 1 << 16;
 /// As [`MAX_OFFERED`], for a file when there is no room.
 const MIN_OFFERED: usize = 64;
+/// Numbers of file systems that may compress (statfs(2), and the source of OpenZFS): Btrfs, ZFS, bcachefs, F2FS.
+const COMPRESSING: [u32; 4] = [0x9123_683e, 0x2fc1_2fc1, 0xca45_1a4e, 0xf2f5_2010];
 
 /// A transfer into a folder. Files come aside and get their names in groups; see [`Folder`].
 ///
@@ -46,6 +48,8 @@ pub struct Receiving {
     /// The files that this run and earlier ones gave names, if the sender may not read.
     given: GivenFiles,
     next_slot: u32,
+    /// Whether a file began in this run.
+    begun: bool,
     group: WholeGroup,
     /// When the group got its first entry.
     since: Option<Instant>,
@@ -72,8 +76,8 @@ impl Receiving {
         let place = Place { beneath: Arc::clone(&folder.beneath), work, rules: folder.rules, usage };
         let place = Arc::new(place);
         let keeper = Keeper::start(Arc::clone(&place), log)?;
-        let (group, since, pending, unrecorded) = (WholeGroup::default(), None, 0, None);
-        Ok(Receiving { keeper, place, kept, given, next_slot, group, since, pending, unrecorded })
+        let (begun, group, since, pending, unrecorded) = (false, WholeGroup::default(), None, 0, None);
+        Ok(Receiving { keeper, place, kept, given, next_slot, begun, group, since, pending, unrecorded })
     }
 
     /// What an earlier run left of a file.
@@ -114,7 +118,7 @@ impl Receiving {
     }
 
     /// Looks whether a file could be stored of which so many bytes are to come: whether its folder, as far as it is there, may be written,
-    /// and whether the disk and the folder's limit have room.
+    /// and, before a file of this run began, whether the disk and the folder's limit have room.
     ///
     /// # Errors
     ///
@@ -129,18 +133,21 @@ impl Receiving {
         if let Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = may_write {
             return Err(FolderError::new("write to its folder", error));
         }
+        // Files that are on their way may give room when they replace others; and who may not read learns nothing of the room.
+        if self.begun || self.place.rules.hidden {
+            return Ok(());
+        }
         if self.place.usage.left() < bytes {
             return Err(FolderError::MaxBytes);
         }
-        let Ok(disk) = fstatvfs(self.place.work.folder()) else { return Ok(()) };
-        let blocks = if geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
-        let free = blocks.saturating_mul(disk.f_frsize);
-        // A file system that does not count says that it has no blocks.
-        if disk.f_blocks > 0 && free < bytes {
-            Err(FolderError::NoRoom { needed: bytes, free })
-        } else {
-            Ok(())
+        let Ok(disk) = fstatfs(self.place.work.folder()) else { return Ok(()) };
+        // A file system that does not count has no blocks, and one that compresses may take more than is free.
+        if disk.f_blocks == 0 || COMPRESSING.contains(&(disk.f_type as u32)) {
+            return Ok(());
         }
+        let blocks = if geteuid().is_root() { disk.f_bfree } else { disk.f_bavail };
+        let free = blocks.saturating_mul(u64::try_from(disk.f_bsize).unwrap_or(0));
+        if free < bytes { Err(FolderError::NoRoom { needed: bytes, free }) } else { Ok(()) }
     }
 
     /// Begins a file of `size` bytes, if that is known. With `resume`, it goes on from what [`Receiving::offer`] gives for this size and
@@ -157,13 +164,14 @@ impl Receiving {
         resume: bool,
     ) -> Result<Partial, FolderError> {
         allowed(&path)?;
+        self.begun = true;
         let offer = if resume { self.offer(&path, size, version) } else { None };
         if let Some(kept) = self.kept.remove(&path) {
             let identity = PartialIdentity { slot: kept.slot, path: path.clone(), size, version };
             let (goes_on, file) = (offer.is_some(), Arc::new(self.open_kept(kept.slot)?));
             let mut checkpoint = Checkpoint::new(self.keeper.jobs().clone(), true);
             if let Some(mixed) = offer.as_ref().filter(|offer| !offer.same_version) {
-                checkpoint.mix(&identity, &file, &mixed.held)?;
+                checkpoint.restate(&identity, [0; 8], &file, &mixed.held)?;
             }
             let offer = Some(offer.unwrap_or_default());
             let partial = Partial::new(identity, file, offer, Arc::clone(&self.place.usage), checkpoint);

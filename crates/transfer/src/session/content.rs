@@ -171,6 +171,7 @@ impl<'a> ContentSender<'a> {
         self.out.tell(TransferEvent::Begun { path: entry.path.clone(), size: expected.size, held: bytes });
         let mut hash = RootHash::new();
         for subtree in held {
+            self.look(entry.index)?;
             self.range(entry, &mut content, &mut hash, Some(subtree.first() * PIECE_LEN))?;
             if hash.position() == subtree.first() * PIECE_LEN
                 && (trusted || has(&mut content, subtree, &mut self.buffer)?)
@@ -188,10 +189,11 @@ impl<'a> ContentSender<'a> {
             }
         }
         self.range(entry, &mut content, &mut hash, expected.size)?;
-        if content.state()? != opened || expected.size.is_some_and(|size| size != hash.position()) {
+        // The last piece may be one that the receiver has, and shorter than others.
+        let size = expected.size.unwrap_or(u64::MAX).min(hash.position());
+        if content.state()? != opened || expected.size.is_some_and(|expected| expected != size) {
             return Err(Halt::Changed);
         }
-        let size = hash.position();
         let root = hash.finish().ok_or(Halt::Entry(FaultReason::System.into()))?;
         self.sent.add(origin.copies(), entry, opened, root);
         self.note(size, root);

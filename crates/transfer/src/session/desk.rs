@@ -12,6 +12,7 @@ use super::event::{Tally, TransferError, TransferEvent, Watch};
 use super::kept::MIN_KEPT;
 use crate::delta::{FineIds, SignatureIds};
 use crate::message::{EntryKind, EntryMessage, FileMessage, HowWanted};
+use crate::pieces::pieces_of;
 
 /// Entries that are announced and not yet answered, at most (the window of the protocol).
 pub(crate) const MAX_UNANSWERED: usize = 4096;
@@ -125,8 +126,12 @@ impl Desk {
     /// The next file that the receiver wants.
     pub(crate) fn take_want(&self) -> Option<WantedFile> {
         let mut sheet = self.sheet();
-        let wanted = sheet.wants.pop_front()?;
+        let mut wanted = sheet.wants.pop_front()?;
         sheet.held -= subtrees(&wanted.how);
+        // Until now they count as ids that wait.
+        if matches!(wanted.how, HowWanted::Patch | HowWanted::Pieces { .. }) {
+            wanted.ids = sheet.patches.take_ids(wanted.index);
+        }
         Some(wanted)
     }
 
@@ -296,13 +301,10 @@ impl Sheet {
                 }
                 (HowWanted::Patch, EntryKind::File { size: Some(_) }) => {
                     open.patched = true;
-                    let ids = self.patches.take_ids(index).ok_or("a patch is wanted before its ids came")?;
-                    self.wants.push_back(WantedFile {
-                        index,
-                        how: HowWanted::Patch,
-                        ids: Some(ids),
-                        again: None,
-                    });
+                    if !self.patches.has_ids(index) {
+                        return Err("a patch is wanted before its ids came");
+                    }
+                    self.wants.push_back(WantedFile { index, how: HowWanted::Patch, ids: None, again: None });
                 }
                 (HowWanted::Kept, _) => {
                     if open.entry.kept.is_none() {
@@ -311,14 +313,19 @@ impl Sheet {
                     open.patched = true;
                     self.wants.push_back(WantedFile { index, how: HowWanted::Kept, ids: None, again: None });
                 }
-                (_, EntryKind::File { .. }) => {
+                (_, EntryKind::File { size }) => {
+                    let beyond = size.map_or(u64::MAX, pieces_of);
+                    if let HowWanted::Pieces { held, .. } = how
+                        && held.last().is_some_and(|last| last.end() > beyond)
+                    {
+                        return Err("pieces behind the end of a file");
+                    }
                     let fits = self.held + subtrees(how) <= MAX_HELD;
                     let how = if fits { how.clone() } else { HowWanted::Whole };
                     self.held += subtrees(&how);
                     // What follows the pieces that are there may be a patch.
-                    let ids = self.patches.take_ids(index);
-                    open.patched = ids.is_some();
-                    self.wants.push_back(WantedFile { index, how, ids, again: None });
+                    open.patched = self.patches.has_ids(index) && how != HowWanted::Whole;
+                    self.wants.push_back(WantedFile { index, how, ids: None, again: None });
                 }
                 _ => return Err("an entry is wanted that has no content"),
             }

@@ -190,6 +190,9 @@ impl Destination for DiskDestination {
         if self.has(&path, size, entry)? {
             return Ok(Standing::Same);
         }
+        if entry.eager {
+            return Ok(Standing::Other);
+        }
         let offer = self.receiving.as_mut().and_then(|it| it.offer(&path, size, entry.version));
         if let Some((receiving, size)) = self.receiving.as_ref().zip(size)
             && size > SMALL
@@ -216,6 +219,11 @@ impl Destination for DiskDestination {
         let EntryKind::File { size: Some(size) } = entry.kind else { return false };
         // In a place that was made for this transfer there was nothing before.
         self.search && !self.fresh && self.same.has_length(&self.folder, self.place.as_ref(), size)
+    }
+
+    fn keeps(&self, entry: &EntryMessage) -> bool {
+        let path = self.named(&entry.path).ok();
+        path.is_some_and(|path| self.receiving.as_ref().is_some_and(|it| it.kept(&path).is_some()))
     }
 
     fn same(&mut self, size: u64, root: &[u8; 32]) -> Option<SourceFile> {

@@ -116,6 +116,11 @@ pub trait Destination {
         false
     }
 
+    /// Whether something of a file is kept that earlier runs left.
+    fn keeps(&self, _entry: &EntryMessage) -> bool {
+        false
+    }
+
     /// A file with this content, as far as that is known: it may change until it is read.
     fn same(&mut self, _size: u64, _root: &[u8; 32]) -> Option<SourceFile> {
         None

@@ -136,7 +136,11 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         self.ledger.open(entry, Stage::Failed)?;
         match allowed.and_then(|()| self.begin(&copy, &kind)) {
             Ok(stage) => drop(self.ledger.stage(index, stage)),
-            Err(fault) => self.fail(index, fault, eager),
+            Err(fault) => {
+                // What earlier runs left of it waits for another.
+                self.ledger.kept |= self.destination.keeps(&copy);
+                self.fail(index, fault, eager);
+            }
         }
         if kind == EntryKind::Folder && self.ledger.get(index).is_none() {
             // What is in it is announced all the same, and fails by itself.
@@ -204,7 +208,11 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         }
         let long = size.is_some_and(|size| size >= MIN_PATCHED);
         let comes = how != HowWanted::Skip && !self.rules.dry_run;
-        if comes && long && self.destination.older(entry).is_some() {
+        // The ids of the older file cost some 2,000th of it: much, where little of the file is missing.
+        let missing = size.unwrap_or(0).saturating_sub(held);
+        let pays =
+            |older: &mut D| older.older(entry).is_some_and(|(_, older)| held == 0 || missing > older / 256);
+        if comes && long && pays(&mut self.destination) {
             self.patches.wait(entry.index, how);
             return Ok(Stage::Waiting { held });
         }

@@ -150,6 +150,12 @@ fn fill_by_transfer(folder: &Path) {
     assert!(!folder.join("large").exists());
     assert_eq!(fs::read(folder.join("first")).unwrap(), files[0].1, "what was complete stays");
 
+    // Without its hole it does not fit, which is no reason to forget what is there.
+    fs::write(source.0.join("large"), &files[1].1).unwrap();
+    let (ended, moved) = push_all(&source.0, folder);
+    assert_eq!(ended.unwrap().failed, 1);
+    assert!(moved < 1 << 20, "{moved} bytes moved");
+
     // There is room, and it goes on where it stopped.
     let more = Command::new("mount").args(["-o", "remount,size=40m"]).arg(folder).status();
     assert!(more.unwrap().success());

@@ -38,6 +38,11 @@ impl PatchAnswers {
         Ok(())
     }
 
+    /// Whether all ids of an entry's older file are there.
+    pub(super) fn has_ids(&self, entry: u64) -> bool {
+        self.ids.get(&entry).is_some_and(|(ids, _)| ids.is_whole())
+    }
+
     /// The ids of an entry's older file, if all are there; they are gone here.
     pub(super) fn take_ids(&mut self, entry: u64) -> Option<SignatureIds> {
         let (ids, held) = self.ids.remove(&entry)?;

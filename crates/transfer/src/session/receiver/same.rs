@@ -24,7 +24,7 @@ impl<D: Destination> ReceiverState<'_, D> {
                 self.ledger.close(index);
                 return Ok(());
             }
-            Stage::Waiting { held: 0 } => {}
+            Stage::Waiting { .. } => {}
             Stage::Small(buffer) if buffer.is_empty() => {}
             _ => return Err(TransferError::Protocol("a hash in the place of content that has begun")),
         }

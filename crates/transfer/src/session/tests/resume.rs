@@ -64,8 +64,9 @@ fn a_file_that_changed_after_an_interruption_arrives_as_it_is_now() {
             two.cut(4_000_000);
             change(&OpenOptions::new().write(true).open(two.source.join("f")).unwrap());
             let kept = fs::metadata(two.source.join("f")).unwrap().modified().unwrap();
-            // An interruption right after the change keeps nothing from going on.
+            // Interruptions after the change keep nothing from going on.
             let _ = two.run(1000);
+            let _ = two.run(60_000);
             let size = usize::try_from(fs::metadata(two.source.join("f")).unwrap().len()).unwrap();
             // What was there, and units on their way.
             let missing = size.saturating_sub(4_000_000) + 600_000;
@@ -75,6 +76,22 @@ fn a_file_that_changed_after_an_interruption_arrives_as_it_is_now() {
             assert_eq!(there, kept, "{what}");
         }
     }
+}
+
+#[test]
+fn a_file_that_is_cut_behind_its_last_byte_is_not_sent_again() {
+    let content = noise(300_001, 4);
+    let mut interrupted = 0;
+    for more in (0..500).step_by(20) {
+        let two = Two::new(more % 40 == 0);
+        fs::write(two.source.join("f"), &content).unwrap();
+        if two.run(content.len() + more).is_err() {
+            interrupted += 1;
+            whole(two.run(70_000));
+        }
+        assert!(two.same());
+    }
+    assert!(interrupted > 3, "{interrupted}");
 }
 
 #[test]
