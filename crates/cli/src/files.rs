@@ -185,8 +185,8 @@ fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Fa
         let shown = Printable(path.as_os_str().as_bytes()).to_string();
         sources.add_path(path).map_err(|error| {
             let failure = Failure::new(format!("cannot send {shown}: {error}"));
-            let is_there = matches!(error, SourceError::Vanished) && shown.contains(':');
-            if is_there {
+            let is_place = matches!(error, SourceError::Vanished) && shown.contains(':');
+            if is_place {
                 failure.remedy(format!("to fetch it from a peer: strait get {shown} ."))
             } else {
                 failure

@@ -37,7 +37,7 @@ pub struct FilterError {
     source: ParseError,
 }
 
-/// Where this process logs to.
+/// The place that this process logs to.
 static PLACE: OnceLock<Option<String>> = OnceLock::new();
 
 /// Returns the path of the file that the log goes to, or `journal`; none for a terminal, a pipe, and before the log was started.

@@ -9,8 +9,7 @@ use std::ops::Range;
 use blake3::hazmat::{HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 use blake3::{Hash, Hasher};
 
-/// Bytes of a piece, but of a file's last: 64 KiB. What an interruption loses of a file, at most, beside what is not yet recorded: 8 s of a
-/// link of 64 kbit/s.
+/// Bytes of a piece, but of a file's last: 64 KiB, 8 s of a link of 64 kbit/s. A piece that is not whole is lost with an interruption.
 pub const PIECE_LEN: u64 = 1 << 16;
 
 /// Zeros of a hole, to hash or to write: as many bytes as BLAKE3 hashes in one step with AVX-512, 16 chunks of 1 KiB.
@@ -67,6 +66,12 @@ impl Subtree {
     #[must_use]
     pub fn end(&self) -> u64 {
         self.first + (1 << self.level)
+    }
+
+    /// Bytes of its pieces, the last one of a file counted as if it were whole.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.end() - self.first) * PIECE_LEN
     }
 
     /// Returns the parent of this subtree and the one behind it, if they are its children and not all of a file that may end there.

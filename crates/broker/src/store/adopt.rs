@@ -12,8 +12,8 @@ use super::{COMPARED, Made, Store, StoreFault, is_full};
 use crate::spool::SpoolFile;
 
 impl Store {
-    /// Whether files of `folder` can become objects: the store is a folder to which they can be linked. Two mounts of one file system have
-    /// one device number, and none of the other's names.
+    /// Returns true if files of `folder` can become objects: the store is a folder to which one could be linked. Of two mounts of one file
+    /// system the device number is the same, and link(2) between them fails.
     #[must_use]
     pub fn adopts(&self, folder: &FilePath) -> bool {
         let Some(own) = self.folder() else { return false };

@@ -30,7 +30,7 @@ const ADVICE: [(&str, &str); 14] = [
 ];
 
 impl DropReport {
-    /// How a person can end these drops, where that is possible.
+    /// Returns advice to a person who wants to end these drops, where there is some.
     #[must_use]
     pub fn advice(&self) -> Option<&'static str> {
         ADVICE.iter().find(|(reason, _)| *reason == self.reason).map(|(_, advice)| *advice)

@@ -47,7 +47,7 @@ pub struct KeptFile {
     pub version: [u8; 8],
     /// The pieces that are on the disk. If the version is zero, only their places count: their bytes may be those of another state.
     pub pieces: Pieces,
-    /// The pieces that the sender was told of in this run.
+    /// The pieces that the sender heard of in this run.
     pub(crate) offer: Option<Offer>,
 }
 

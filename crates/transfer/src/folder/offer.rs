@@ -15,7 +15,7 @@ const BLOCK: usize = 256 << 10;
 /// Pieces that are there, as a sender hears of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Offer {
-    /// Whether they are of the state of the source that the sender has.
+    /// True if they are of the state of the source that the sender has.
     pub same_version: bool,
     /// In rising order; none of them covers the whole file.
     pub held: Vec<Subtree>,
@@ -25,7 +25,7 @@ impl Offer {
     /// Bytes of the pieces, the last one of a file counted as if it were whole.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum()
+        self.held.iter().map(Subtree::bytes).sum()
     }
 
     /// The pieces that `kept` has for a source of `size` bytes in the state `version`: at most `most` subtrees. Of another state, they are
@@ -72,7 +72,7 @@ fn level_for(pieces: u64, most: usize) -> u8 {
     (0..64).find(|level| pieces >> level <= most as u64).unwrap_or(63)
 }
 
-/// Whether all pieces of a subtree are known.
+/// Returns true if all pieces of a subtree are known.
 fn has(pieces: &Pieces, first: u64, level: u8) -> bool {
     pieces.gaps(first + (1 << level)).all(|gap| gap.end <= first)
 }

@@ -41,9 +41,7 @@ pub struct Partial {
     pieces: Pieces,
     /// Pieces of earlier runs behind those: the sender passes over them, or sends what takes their place.
     offered: VecDeque<Subtree>,
-    /// Whether these were read in this run.
-    read: bool,
-    /// Whether the records say that the bytes may be of two states.
+    /// True while the records say that the bytes may be of two states; those in `offered` were read in this run then.
     mixed: bool,
     /// Those that were passed over and not read.
     unread: Vec<Subtree>,
@@ -73,7 +71,6 @@ impl Partial {
             file,
             pieces: Pieces::default(),
             offered: held.into(),
-            read: !same_version,
             mixed: resumed && !same_version,
             unread: Vec::new(),
             current: None,
@@ -173,11 +170,11 @@ impl Partial {
         while let Some(subtree) = self.offered.pop_front_if(|subtree| subtree.first() < range.end) {
             if subtree.end() <= range.start {
                 self.pieces.insert(subtree)?;
-                self.unread.extend(Some(subtree).filter(|_| !self.read));
+                self.unread.extend(Some(subtree).filter(|_| !self.mixed));
                 continue;
             }
             let before = Status::of(&self.file).map_or(0, |found| found.on_disk());
-            self.punch(subtree.first() * PIECE_LEN, (subtree.end() - subtree.first()) * PIECE_LEN)?;
+            self.punch(subtree.first() * PIECE_LEN, subtree.bytes())?;
             let after = Status::of(&self.file).map_or(before, |found| found.on_disk());
             self.usage.give_back(before.saturating_sub(after), 0);
         }

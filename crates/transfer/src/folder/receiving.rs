@@ -30,7 +30,7 @@ use crate::stamp::{Attributes, Status};
 
 /// Entries of a group at most: what it keeps in memory is bounded, and a receipt does not wait long.
 const MANY_ENTRIES: usize = 2048;
-/// Subtrees of unfinished files that senders are told of at a time: 3 MB. A file has some in any case.
+/// Subtrees of unfinished files that senders hear of at a time: 3 MB. A file has some in any case.
 const MAX_OFFERED: usize = 1 << 16;
 /// As [`MAX_OFFERED`], for a file when there is no room.
 const MIN_OFFERED: usize = 64;
@@ -48,7 +48,7 @@ pub struct Receiving {
     /// The files that this run and earlier ones gave names, if the sender may not read.
     given: GivenFiles,
     next_slot: u32,
-    /// Whether a file began in this run.
+    /// True once a file began in this run.
     begun: bool,
     group: WholeGroup,
     /// When the group got its first entry.
@@ -122,7 +122,7 @@ impl Receiving {
     ///
     /// # Errors
     ///
-    /// What is in the way; that nothing is says nothing of later.
+    /// The obstacle. Without one now there may be one later.
     pub fn room(&self, path: &EntryPath, bytes: u64) -> Result<(), FolderError> {
         let folder = match self.place.beneath.parent(path) {
             Ok((folder, _)) => folder,

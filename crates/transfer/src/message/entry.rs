@@ -47,7 +47,7 @@ pub struct EntryMessage {
     pub path: Vec<u8>,
     /// What it is.
     pub kind: EntryKind,
-    /// Whether a file of known length takes less of the sender's disk than its length, as one with holes: it may fit where its length does
+    /// True if a file of known length takes less of the sender's disk than its length, as one with holes: it may fit where its length does
     /// not.
     pub holes: bool,
     /// Permission bits, the lowest 12 (POSIX).

@@ -167,7 +167,7 @@ impl<'a> ContentSender<'a> {
             _ => &[],
         };
         let trusted = matches!(how, HowWanted::Pieces { same_version: true, .. });
-        let bytes = held.iter().map(|it| (it.end() - it.first()) * PIECE_LEN).sum();
+        let bytes = held.iter().map(Subtree::bytes).sum();
         self.out.tell(TransferEvent::Begun { path: entry.path.clone(), size: expected.size, held: bytes });
         let mut hash = RootHash::new();
         for subtree in held {

@@ -116,7 +116,7 @@ pub trait Destination {
         false
     }
 
-    /// Whether something of a file is kept that earlier runs left.
+    /// Returns true if something of a file is kept that earlier runs left.
     fn keeps(&self, _entry: &EntryMessage) -> bool {
         false
     }

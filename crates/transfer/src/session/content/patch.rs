@@ -25,7 +25,7 @@ const MIN_NEW: usize = 64 << 10;
 const LONG: Duration = Duration::from_secs(2);
 const SHORT: Duration = Duration::from_millis(500);
 
-/// How much new content a window may have, by the time that windows take.
+/// The bound on new content in a window, by the time that windows take.
 struct WindowLimit {
     bytes: usize,
     since: Instant,
@@ -64,7 +64,7 @@ impl<C: Content> DeltaSource for ChunkContent<'_, C> {
     }
 }
 
-/// Where a file has data from `at` on.
+/// Returns the ranges in which a file has data from `at` on.
 fn extents<C: Content>(content: &mut C, mut at: u64, size: u64) -> io::Result<Vec<Range<u64>>> {
     let mut all = Vec::new();
     while at < size {

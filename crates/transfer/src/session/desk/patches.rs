@@ -38,7 +38,7 @@ impl PatchAnswers {
         Ok(())
     }
 
-    /// Whether all ids of an entry's older file are there.
+    /// Returns true if all ids of an entry's older file are there.
     pub(super) fn has_ids(&self, entry: u64) -> bool {
         self.ids.get(&entry).is_some_and(|(ids, _)| ids.is_whole())
     }

@@ -35,7 +35,7 @@ struct OlderFile {
 
 impl OlderFile {
     /// Reads an older file: whether it is what the sender has a copy of, or else its chunks; these if the transfer of the file resumes.
-    /// None if it has none that are told.
+    /// None if it has no ids.
     fn of(
         mut file: File,
         size: u64,

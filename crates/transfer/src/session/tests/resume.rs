@@ -137,7 +137,7 @@ enum Event {
     Another(usize),
     /// The target has another file of that name.
     Target(usize),
-    /// What is kept is cut to so many bytes.
+    /// The kept file is cut to so many bytes.
     Kept(u64),
 }
 
