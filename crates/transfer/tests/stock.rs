@@ -1,4 +1,4 @@
-//! What others write is opened, and others open what is written here: the crate `age`, and the programs `age` and `zstd`.
+//! What others write is opened, and others open what is written here: the programs `age` and `zstd`.
 #![allow(clippy::unwrap_used)]
 
 #[path = "stock/upload.rs"]
@@ -8,7 +8,6 @@ use std::io::{Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use age::secrecy::ExposeSecret;
 use strait_keying::PrivateKey;
 use strait_testdata::skip::{Need, skip};
 use strait_transfer::TransferId;
@@ -58,22 +57,6 @@ fn opened(bytes: &[u8], identity: &AgeIdentity<'_>) -> Vec<u8> {
     let mut plain = Vec::new();
     object::open_stream(bytes, identity).unwrap().read_to_end(&mut plain).unwrap();
     plain
-}
-
-#[test]
-fn the_crate_opens_what_is_sealed_and_the_other_way_round() {
-    let identity = age::x25519::Identity::generate();
-    let recipient: AgeRecipient = identity.to_public().to_string().parse().unwrap();
-    let node = AgeRecipient::Node(PrivateKey::generate(&[2; 32]).public());
-    let frames = age::decrypt(&identity, &sealed(&[node, recipient], bytes())).unwrap();
-    let mut plain = Vec::new();
-    strait_transfer::sealed::frames::FrameReader::new(&frames[..]).read_to_end(&mut plain).unwrap();
-    assert!(plain == bytes());
-
-    let theirs = age::encrypt(&identity.to_public(), &frames).unwrap();
-    let secret = identity.to_string();
-    let ours = AgeIdentity::x25519(secret.expose_secret()).unwrap();
-    assert!(opened(&theirs, &ours) == bytes());
 }
 
 /// Runs a command line of the shell in `folder`; nothing when a program is missing, which `skip` keeps account of.
@@ -138,15 +121,22 @@ fn age_and_zstd_open_what_is_sealed_to_a_nodes_key_and_to_a_key_of_age_keygen() 
 }
 
 #[test]
-fn what_zstd_and_age_write_for_a_nodes_key_is_opened() {
+fn what_zstd_and_age_write_for_a_nodes_key_and_for_a_key_of_age_keygen_is_opened() {
     let folder = Folder::new("write");
     let node = PrivateKey::generate(&[3; 32]);
     folder.write("id_ed25519.pub", node.public().to_openssh("node").as_bytes());
     folder.write("plain", &bytes());
+    let Some(made) = shell(&folder.0, "age-keygen -o key.txt 2>/dev/null; grep -o AGE-SECRET-KEY.* key.txt")
+    else {
+        return;
+    };
+    let other = AgeIdentity::x25519(String::from_utf8(made).unwrap().trim()).unwrap();
     for level in [1, 3, 19] {
-        let line = format!("zstd -{level} < plain | age -R id_ed25519.pub");
-        let Some(object) = shell(&folder.0, &line) else { return };
-        assert!(opened(&object, &AgeIdentity::Node(&node)) == bytes(), "level {level}");
+        let both = "-R id_ed25519.pub -r $(age-keygen -y key.txt)";
+        let object = shell(&folder.0, &format!("zstd -{level} < plain | age {both}")).unwrap();
+        for identity in [&AgeIdentity::Node(&node), &other] {
+            assert!(opened(&object, identity) == bytes(), "level {level}");
+        }
     }
 }
 
