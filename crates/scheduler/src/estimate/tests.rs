@@ -99,6 +99,16 @@ fn reports_that_cannot_be_and_late_ones_have_no_effect() {
 }
 
 #[test]
+fn a_report_that_was_held_by_a_fast_clock_is_no_lie() {
+    let (path, now) = path();
+    // The datagram was sent 700 ms ago, or 2 ms earlier with others, and arrived at once.
+    let held = |micros| DeliveryCount { held: Duration::from_micros(micros), ..report(300, 0) };
+    for (micros, taken) in [(702_001, true), (702_701, true), (702_900, false)] {
+        assert_eq!(path.clone().report(&held(micros), AROUND, now).is_ok(), taken, "{micros}");
+    }
+}
+
+#[test]
 fn another_association_begins_anew() {
     let (mut path, now) = path();
     path.report(&report(300, 10), AROUND, now).unwrap();

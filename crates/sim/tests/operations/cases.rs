@@ -64,3 +64,27 @@ fn what_is_not_sent_again_had_left() {
     let DataSummary { given, left, dropped, .. } = data::run_all(settings, operations).unwrap();
     assert_eq!((given, left, dropped), (9, 8, 1));
 }
+
+/// A site takes rules that put no packets of a peer together while some of them wait, and loses the association with it.
+#[test]
+fn what_left_is_not_counted_as_dropped_when_an_association_goes() {
+    let settings = DataSettings {
+        payloads: Payloads::Strait { codecs: CodecSet::from_bits(223), block_cap: 65_536 },
+        pace: Rate::from_bits(65_536_000),
+        mtu: Some(1500),
+        lossless: true,
+        ..DataSettings::read([0; 4])
+    };
+    let send = |from, to, flow, shape| DataOperation::Send { between: Between { from, to }, flow, shape };
+    let operations = [
+        send(2, 0, 0, 16),
+        send(0, 1, 0, 0),
+        send(0, 2, 13, 253),
+        DataOperation::Release,
+        DataOperation::Rules { site: 0, form: 63 },
+        DataOperation::Withdraw(Between { from: 0, to: 2 }),
+        send(0, 2, 11, 214),
+        send(0, 2, 3, 204),
+    ];
+    data::run_all(settings, operations).unwrap();
+}
