@@ -50,11 +50,13 @@ impl FromStr for TransferId {
 
 /// Two digits a byte.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            text.push(char::from(if digit < 10 { b'0' + digit } else { b'a' + digit - 10 }));
+        }
+    }
+    text
 }
 
 /// The bytes that [`hex`] wrote so.

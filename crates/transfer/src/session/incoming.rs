@@ -1,6 +1,6 @@
 //! Entries on their way to a receiver, and what bounds them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::desk::{MAX_OPEN, MAX_WEIGHT};
 use super::event::TransferError;
@@ -53,6 +53,8 @@ pub(crate) struct Incoming<A> {
 #[derive(Debug)]
 pub(crate) struct Ledger<A> {
     open: BTreeMap<u64, Incoming<A>>,
+    /// Those whose content did not end.
+    unfinished: BTreeSet<u64>,
     next: u64,
     weight: usize,
     buffered: usize,
@@ -66,7 +68,15 @@ const SLACK: usize = MAX_PATH * 2 + MAX_XATTRS;
 
 impl<A> Ledger<A> {
     pub(crate) fn new() -> Ledger<A> {
-        Ledger { open: BTreeMap::new(), next: 0, weight: 0, buffered: 0, writing: 0, kept: false }
+        Ledger {
+            open: BTreeMap::new(),
+            unfinished: BTreeSet::new(),
+            next: 0,
+            weight: 0,
+            buffered: 0,
+            writing: 0,
+            kept: false,
+        }
     }
 
     /// How many were announced.
@@ -84,6 +94,9 @@ impl<A> Ledger<A> {
         // An entry that failed here is open until the sender, who has forgotten it, ends it.
         if self.open.len() >= 2 * MAX_OPEN || self.weight > 2 * MAX_WEIGHT + SLACK {
             return Err(TransferError::Protocol("more entries on their way than the window allows"));
+        }
+        if !has_ended(&stage) {
+            self.unfinished.insert(entry.index);
         }
         self.open.insert(entry.index, Incoming { entry, stage });
         Ok(())
@@ -103,6 +116,11 @@ impl<A> Ledger<A> {
         let open = self.open.get_mut(&index)?;
         let before = std::mem::replace(&mut open.stage, stage);
         let after = sizes(&open.stage);
+        if has_ended(&open.stage) {
+            self.unfinished.remove(&index);
+        } else {
+            self.unfinished.insert(index);
+        }
         (self.buffered, self.writing) = (self.buffered + after.0, self.writing + after.1);
         self.subtract(&before);
         Some(before)
@@ -136,6 +154,7 @@ impl<A> Ledger<A> {
     /// An entry is not on its way any more.
     pub(crate) fn close(&mut self, index: u64) -> Option<Incoming<A>> {
         let open = self.open.remove(&index)?;
+        self.unfinished.remove(&index);
         self.subtract(&open.stage);
         self.weight -= open.entry.weight();
         Some(open)
@@ -149,14 +168,19 @@ impl<A> Ledger<A> {
 
     /// Entries whose content did not end, in order.
     pub(crate) fn unfinished(&self) -> impl Iterator<Item = u64> {
-        let ended = |stage: &Stage<A>| matches!(stage, Stage::Batched | Stage::Folder | Stage::Linked);
-        self.open.iter().filter(move |(_, open)| !ended(&open.stage)).map(|(index, _)| *index)
+        self.unfinished.iter().copied()
     }
 
     /// All of them, in order, at the end.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Incoming<A>> {
+        self.unfinished.clear();
         std::mem::take(&mut self.open).into_values()
     }
+}
+
+/// True if no content is to come for an entry.
+fn has_ended<A>(stage: &Stage<A>) -> bool {
+    matches!(stage, Stage::Batched | Stage::Folder | Stage::Linked)
 }
 
 /// Bytes in memory, and files that are written.
