@@ -40,7 +40,7 @@ pub(crate) use listing::{day_and_time, ls};
 use meter::{TransferMeter, fault_text};
 use queue::queued;
 pub(crate) use served_folder::{FoundFolder, ServedFolder};
-pub(crate) use serving::{ReceivedNames, rules, run_commands, service};
+pub(crate) use serving::{ReceivedNames, rules, run_commands, serve_one, service};
 use stream::transfer_name;
 pub(crate) use stream::{NoStream, PeerStream, StreamHalf, StreamTarget, node_command, random};
 

@@ -25,6 +25,6 @@ mod tickets;
 pub(crate) mod wire;
 
 pub(crate) use escape::{EscapeCharacter, escape_character};
-pub(crate) use serving::service;
+pub(crate) use serving::{serve_one, service};
 pub(crate) use start::login;
 pub(crate) use tickets::new_ticket;

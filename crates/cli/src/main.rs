@@ -34,6 +34,10 @@ use failure::CommandResult;
 use flags::{StraitCommand, StraitFlags};
 
 fn main() -> ExitCode {
+    // A process of a node that serves one stream.
+    if let Some(status) = files::serve_one().or_else(login::serve_one) {
+        std::process::exit(status);
+    }
     let command = StraitFlags::parse().command;
     if let StraitCommand::Login(flags) = &command {
         return login::login(flags);

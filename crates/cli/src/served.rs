@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::Shutdown;
-use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
@@ -72,10 +71,5 @@ impl RefusedStreams {
         while self.0.front().is_some_and(|(since, _)| since.elapsed() >= LINGER) {
             self.0.pop_front();
         }
-    }
-
-    /// Those that are open.
-    pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        self.0.iter().map(|(_, stream)| stream.as_fd())
     }
 }

@@ -65,6 +65,9 @@ pub struct MethodFigures {
 /// Numbers of one method, as a file keeps them.
 pub const NUMBERS: usize = 9;
 
+/// The numbers of all methods, in the order of [`CANDIDATES`].
+pub type CalibrationNumbers = [[f64; NUMBERS]; CANDIDATES.len()];
+
 /// What every one of [`CANDIDATES`] costs on one machine.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Calibration {
@@ -89,7 +92,7 @@ impl Calibration {
     /// Every method's figures as numbers, for a file: seconds to set up and a byte of compressing, a byte of history, to set up and
     /// a byte of expanding; the ratios of [`SIZES`] without and behind history.
     #[must_use]
-    pub fn numbers(&self) -> [[f64; NUMBERS]; CANDIDATES.len()] {
+    pub fn numbers(&self) -> CalibrationNumbers {
         self.figures.map(|it| {
             let (to, back) = (it.compress, it.expand);
             let [a, b, c, d, e] = [to.set_up, to.per_byte, it.behind, back.set_up, back.per_byte];
@@ -102,7 +105,7 @@ impl Calibration {
 
     /// The same from the [numbers](Self::numbers) of a file. Nothing where one is no time, or no ratio.
     #[must_use]
-    pub fn from_numbers(numbers: &[[f64; NUMBERS]; CANDIDATES.len()]) -> Option<Calibration> {
+    pub fn from_numbers(numbers: &CalibrationNumbers) -> Option<Calibration> {
         let mut figures = ASSUMED;
         for (figures, numbers) in figures.iter_mut().zip(numbers) {
             let [times @ .., small, large, small_behind, large_behind] = *numbers;

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::ServiceName;
 use crate::objects::Name;
 
@@ -13,7 +15,7 @@ pub fn local_account(principal: &str) -> Option<String> {
 }
 
 /// The accounts of principals: those that the configuration names, and those that `auth_to_local` of the system's `krb5.conf` names.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accounts {
     /// Accounts by principal, such as `alice@EXAMPLE.ORG`.
     pub named: BTreeMap<String, Vec<String>>,

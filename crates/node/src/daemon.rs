@@ -76,6 +76,7 @@ use crate::services::ServiceChannel;
 use crate::udp::UdpSocket;
 
 pub use start::StartError;
+pub(crate) use start::number as random_number;
 pub use starter::StarterError;
 
 use cache_keeper::CacheKeeper;

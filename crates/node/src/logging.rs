@@ -6,6 +6,7 @@ use std::fs;
 use std::io::{self, IsTerminal};
 use std::sync::{Mutex, OnceLock};
 
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -21,7 +22,7 @@ const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
 pub const QUIET_FILTER: &str = "warn,netlink_packet_route=error";
 
 /// The form of the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
     /// For people.
     #[default]
@@ -39,6 +40,13 @@ pub struct FilterError {
 
 /// The place that this process logs to.
 static PLACE: OnceLock<Option<String>> = OnceLock::new();
+/// The form in which it does.
+static FORM: OnceLock<Form> = OnceLock::new();
+
+/// Returns the form of this process's log.
+pub(crate) fn form() -> Form {
+    FORM.get().copied().unwrap_or_default()
+}
 
 /// Returns the path of the file that the log goes to, or `journal`; none for a terminal, a pipe, and before the log was started.
 #[must_use]
@@ -66,6 +74,7 @@ pub fn start(form: Form) -> Result<(), FilterError> {
     let log = tracing_subscriber::fmt::layer().with_writer(output).with_ansi(colours);
     let filtered = tracing_subscriber::registry().with(filter);
     PLACE.get_or_init(find_place);
+    FORM.get_or_init(|| form);
     // Fails only when a log has been started before, as tests in one process do.
     let _ = match form {
         Form::Text => filtered.with(log.with_target(false)).try_init(),

@@ -41,4 +41,4 @@ pub use signals::{signal_group, signal_name};
 pub use terminal::{
     NO_CONTROLLING_TERMINAL, NO_WAIT, RawTerminal, TerminalSignal, TerminalSignals, is_terminal, stop_self,
 };
-pub use workers::{KeeperPort, LoginWorkers, SessionRefused, WhyRefused};
+pub use workers::{KeeperPort, LoginWorkers, SessionRefused, WhyRefused, serve_login};

@@ -1,6 +1,7 @@
 //! One program as several processes, each with what it needs and no more.
 #![allow(unsafe_code)]
 
+mod anew;
 mod channel;
 
 use std::ffi::{CStr, CString};
@@ -11,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+pub(crate) use anew::{name, start_anew, take_task};
 pub(crate) use channel::ProcessChannel;
 
 /// How a process ends that panicked, as Rust programs do.
@@ -54,11 +56,17 @@ pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
 }
 
+/// Gives this process the name that `ps` shows.
+fn name_process(name: &CStr) {
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+}
+
 fn prepare(name: &CStr, closes: &[BorrowedFd<'_>]) {
-    // SAFETY: the names end in zero bytes and outlive the calls; what owns the closed descriptors is the other process's, and
+    name_process(name);
+    // SAFETY: the path ends in a zero byte and outlives the call; what owns the closed descriptors is the other process's, and
     // nothing here uses or drops it; what fails leaves things as they were.
     unsafe {
-        libc::prctl(libc::PR_SET_NAME, name.as_ptr());
         for descriptor in closes {
             libc::close(descriptor.as_raw_fd());
         }

@@ -17,7 +17,8 @@ use strait_kerberos::Binding;
 
 use crate::process::ProcessChannel;
 pub use limit::TimeLimit;
-pub use workers::{Places, ServiceWorkers, WorkerLimits};
+pub(crate) use workers::unfit;
+pub use workers::{Places, ServiceWorkers, WorkerLimits, serve_files};
 
 /// How long the serving process may take to make room for a message: it takes one for each stream, and does nothing else with it.
 const PATIENCE: Duration = Duration::from_millis(100);

@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use strait_compress::calibrate::{CANDIDATES, NUMBERS};
+use strait_compress::calibrate::CalibrationNumbers;
 use strait_compress::{Calibration, Codecs};
 use strait_crypto::{Ranking, Suite};
 
@@ -40,7 +40,7 @@ struct KeptSpeed {
     /// Nanoseconds a packet, in the order of [`Suite::ALL`].
     suites: [u32; Suite::COUNT],
     /// In the order of [`CANDIDATES`].
-    codecs: [[f64; NUMBERS]; CANDIDATES.len()],
+    codecs: CalibrationNumbers,
 }
 
 /// The program that measured, and the processor.

@@ -14,6 +14,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, open, openat, readlinkat};
 use rustix::io::{self, Errno};
 use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
 
 /// Symlinks on a path at most, as the kernel has it (path_resolution(7)).
 const LINKS_MAX: usize = 40;
@@ -23,14 +24,14 @@ const LOOK: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC)
 const STICKY: u32 = 0o1000;
 
 /// The path of a folder. One that is pinned means the folder that was there then.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderPath {
     path: PathBuf,
     pinned: Option<FolderId>,
 }
 
 /// The identity and the owner of a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct FolderId {
     device: u64,
     inode: u64,

@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
+use serde::{Deserialize, Serialize};
 use strait_node::config::FolderSection;
 use strait_node::privileges::{self, ServiceUser};
 use strait_transfer::FolderPath;
 
 /// A folder of the configuration.
-#[derive(Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct ServedFolder {
     /// Its section of the configuration.
     pub(crate) section: FolderSection,
@@ -17,7 +18,7 @@ pub(crate) struct ServedFolder {
 }
 
 /// A folder that may be served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FoundFolder {
     pub(crate) path: FolderPath,
     /// The user who reads and writes its files.
@@ -35,6 +36,14 @@ impl ServedFolder {
         if self.found.is_err() {
             self.found = find(&self.section);
         }
+    }
+
+    /// Returns the folder as one peer may use it, without the names of others.
+    pub(crate) fn for_one(&self, peer: &String) -> ServedFolder {
+        let mut folder = self.clone();
+        let FolderSection { read, write, delete, .. } = &mut folder.section;
+        [read, write, delete].into_iter().for_each(|peers| peers.retain(|it| it == peer));
+        folder
     }
 
     /// The folder, if it is served and still has its path.

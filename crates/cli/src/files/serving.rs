@@ -3,19 +3,22 @@
 
 use std::io;
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strait_compress::Calibration;
+use strait_compress::calibrate::CalibrationNumbers;
 use strait_node::config::{Config, FolderSection, FolderSymlinks};
 use strait_node::daemon::ServiceMain;
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::runtime;
 use strait_node::services::{
-    Places, ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, TimeLimit, WorkerLimits,
+    Places, ServiceChannel, ServiceEvent, ServiceWorkers, StreamHead, TimeLimit, WorkerLimits, serve_files,
 };
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
@@ -107,11 +110,11 @@ impl FileService {
 
     /// Serves until the node ends.
     fn run(mut self, channel: &ServiceChannel) -> i32 {
-        self.run_owed(channel);
+        self.run_owed();
         loop {
             let quiet = self.workers.is_empty() && self.refused.is_empty();
             match channel.next((!quiet).then_some(LOOK)) {
-                Ok(ServiceEvent::Stream(head, stream)) => self.stream(channel, &head, stream),
+                Ok(ServiceEvent::Stream(head, stream)) => self.stream(&head, stream),
                 Ok(ServiceEvent::ConfigChanged) => self.read_again(),
                 Ok(ServiceEvent::Silence) => self.workers.reap(),
                 Err(_) => return 0,
@@ -121,23 +124,22 @@ impl FileService {
     }
 
     /// Has commands run that a process that was killed left.
-    fn run_owed(&mut self, channel: &ServiceChannel) {
+    fn run_owed(&mut self) {
         for folder in self.folders.iter().filter(|folder| !folder.section.on_receive.is_empty()) {
-            let ServedFolder { section, .. } = folder;
             let Ok(FoundFolder { path, owner }) = folder.found() else { continue };
             if !OwedCommands::open(path).is_ok_and(|owed| owed.may_owe()) {
                 continue;
             }
-            let place = format!("[[folder]] {}", section.name);
-            let run = || i32::from(!run_commands(section, path));
-            if let Err(error) = self.workers.start(channel, &place, *owner, run) {
-                tracing::warn!("{}: on_receive: cannot run what is owed: {error}", section.name);
+            let name = &folder.section.name;
+            let task = FileTask::Owed(Box::new(folder.clone()));
+            if let Err(error) = self.workers.start(&format!("[[folder]] {name}"), *owner, &task, &[]) {
+                tracing::warn!("{name}: on_receive: cannot run what is owed: {error}");
             }
         }
     }
 
     /// Has a stream served, or closes it.
-    fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
+    fn stream(&mut self, head: &StreamHead, stream: UnixStream) {
         if !self.peers.opened(head) || [head.service, head.version] != FILES {
             tracing::debug!("{}", head.refused("files", "no peer any more, or no such service"));
             return;
@@ -164,19 +166,20 @@ impl FileService {
                 return;
             }
         };
-        let mut shared: Vec<SharedFolder> = match meant {
-            Some(folder) => vec![shared(folder, &head.peer)],
-            // Only their names are told.
-            None => self.folders.iter().map(|folder| shared(folder, &head.peer)).collect(),
+        let folders = self
+            .folders
+            .iter()
+            .filter(|folder| meant.map_or(folder.section.is_for(&head.peer), |it| std::ptr::eq(it, *folder)));
+        let calibration = self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration);
+        let serving = Serving {
+            head: head.clone(),
+            folders: folders.map(|folder| folder.for_one(&head.peer)).collect(),
+            calibration: calibration.numbers(),
+            // Another user may not write where this one keeps its state.
+            keep_sent: self.keep_sent.filter(|_| matches!(user, ServiceUser::Same)),
         };
-        // Another user may not write where this one keeps its state.
-        if matches!(user, ServiceUser::Same) {
-            shared.iter_mut().for_each(|folder| folder.copies = kept::served(self.keep_sent, &head.key));
-        }
-        let calibration =
-            self.calibration.get_or_insert_with(|| MachineSpeed::of_this_machine().calibration).clone();
-        let serving = Serving { head, shared, meant, calibration };
-        if let Err(error) = self.workers.start(channel, &head.peer, user, || serving.run(&stream)) {
+        let task = FileTask::Stream(Box::new(serving));
+        if let Err(error) = self.workers.start(&head.peer, user, &task, &[stream.as_fd()]) {
             tracing::warn!("{}", head.refused("files", &error.to_string()));
             let busy = error.kind() == io::ErrorKind::ResourceBusy;
             self.turn_away(stream, if busy { FaultReason::TooMany } else { FaultReason::System });
@@ -236,18 +239,43 @@ impl std::fmt::Display for Printed<'_> {
     }
 }
 
-/// One stream, in a process of its own.
-struct Serving<'a> {
-    head: &'a StreamHead,
-    shared: Vec<SharedFolder>,
-    meant: Option<&'a ServedFolder>,
-    calibration: Calibration,
+/// Does the task that this process was started for, if it was, and returns its exit status.
+pub(crate) fn serve_one() -> Option<i32> {
+    serve_files(|task, descriptors| match (task, descriptors.into_iter().next()) {
+        (FileTask::Stream(serving), Some(stream)) => serving.run(&stream.into()),
+        (FileTask::Owed(folder), _) => i32::from(!run_commands(&folder.section, &folder.path())),
+        (FileTask::Stream(_), None) => 1,
+    })
 }
 
-impl Serving<'_> {
+/// The task of a process.
+#[derive(Serialize, Deserialize)]
+enum FileTask {
+    Stream(Box<Serving>),
+    /// The commands of a folder that a process left which was killed.
+    Owed(Box<ServedFolder>),
+}
+
+/// One stream, in a process of its own.
+#[derive(Serialize, Deserialize)]
+struct Serving {
+    head: StreamHead,
+    /// The folder that is meant; where the stream names none, all that are for the peer, for their names.
+    folders: Vec<ServedFolder>,
+    calibration: CalibrationNumbers,
+    /// Bytes of copies of what is sent, if they are kept.
+    keep_sent: Option<u64>,
+}
+
+impl Serving {
     fn run(self, stream: &UnixStream) -> i32 {
+        let Some(calibration) = Calibration::from_numbers(&self.calibration) else { return 1 };
+        let mut shared: Vec<_> = self.folders.iter().map(|folder| shared(folder, &self.head.peer)).collect();
+        if self.keep_sent.is_some() {
+            shared.iter_mut().for_each(|folder| folder.copies = kept::served(self.keep_sent, &self.head.key));
+        }
         let (Ok(nonce), Ok(limit)) = (random(), TimeLimit::set(REQUEST)) else { return 1 };
-        if patient(stream, Some(SERVER_SILENCE)).is_err() || !self.stay_in_folder() {
+        if patient(stream, Some(SERVER_SILENCE)).is_err() || !self.stay_in_folder(&shared) {
             return 1;
         }
         let arrived = Mutex::new(ArrivedTransfer { limit: Some(limit), ..ArrivedTransfer::default() });
@@ -270,11 +298,11 @@ impl Serving<'_> {
         let ends = StreamEnds {
             reader: stream,
             writer: stream,
-            calibration: self.calibration.clone(),
+            calibration,
             limit: None,
             link: self.head.rate_bits.and_then(Rate::from_bits).and_then(bit_rate),
         };
-        let served = serve(ends, &self.shared, nonce, watch);
+        let served = serve(ends, &shared, nonce, watch);
         hang_up();
         let (peer, folder) = (&self.head.peer, Printed(&self.head.name));
         match served {
@@ -295,13 +323,12 @@ impl Serving<'_> {
 
     /// Has the kernel refuse this process all files but those of the folder and the copies of what is sent from it, and all calls but those
     /// for files, where it can and the folder has no command, which may need others. Whether it may go on.
-    fn stay_in_folder(&self) -> bool {
+    fn stay_in_folder(&self, shared: &[SharedFolder]) -> bool {
         // What is not there is refused by the session, in words.
         let alone = |folder: &&FolderSection| folder.on_receive.is_empty() && folder.path.is_dir();
-        let Some(folder) = self.meant.map(|folder| &folder.section).filter(alone) else { return true };
+        let Some(folder) = self.meant().map(|folder| &folder.section).filter(alone) else { return true };
         // Copies that cannot be kept are done without.
-        let copies =
-            self.shared.iter().filter_map(|folder| folder.copies.as_ref()).map(|copies| &*copies.folder);
+        let copies = shared.iter().filter_map(|folder| folder.copies.as_ref()).map(|copies| &*copies.folder);
         let copies = copies.filter(|folder| runtime::make(folder).is_ok());
         let folders: Vec<&Path> = copies.chain([&*folder.path]).collect();
         let confined = privileges::confine_to(&folders, &[]);
@@ -327,9 +354,14 @@ impl Serving<'_> {
         written.is_ok()
     }
 
+    /// The folder that is meant, if one is.
+    fn meant(&self) -> Option<&ServedFolder> {
+        self.folders.first().filter(|_| !self.head.name.is_empty())
+    }
+
     /// The folder that is meant, if it has a command.
     fn commanded(&self) -> Option<&ServedFolder> {
-        self.meant.filter(|folder| !folder.section.on_receive.is_empty())
+        self.meant().filter(|folder| !folder.section.on_receive.is_empty())
     }
 }
 

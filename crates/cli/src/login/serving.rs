@@ -29,8 +29,8 @@ use strait_node::clock::Clock;
 use strait_node::config::{Config, KerberosSection, LoginSection};
 use strait_node::daemon::ServiceMain;
 use strait_node::login::{
-    Account, KeeperPort, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, RefusalLog,
-    refused_before_kerberos,
+    Account, KerberosDemand, LoginPermit, LoginWho, LoginWorkers, RefusalLog, refused_before_kerberos,
+    serve_login,
 };
 use strait_node::privileges::{self, ServiceUser};
 use strait_node::services::{ServiceChannel, ServiceEvent, StreamHead};
@@ -57,6 +57,11 @@ pub(crate) fn service(path: &Path) -> Option<ServiceMain> {
     service.take(config);
     let needed = !service.logins.is_empty() || service.sessions().next().is_some();
     needed.then(|| Box::new(move |channel: ServiceChannel| service.run(&channel)) as ServiceMain)
+}
+
+/// Serves the stream of a login that this process was started for, if it was, and returns its exit status.
+pub(crate) fn serve_one() -> Option<i32> {
+    serve_login(|keeper: Keeper, port, stream| keeper.run(port, stream))
 }
 
 /// Lines that are logged on a peer that is refused: so many a second, and so many at once. As the daemon has it for handshakes.
@@ -121,7 +126,7 @@ impl LoginService {
         loop {
             let quiet = self.workers.is_empty() && self.refused.is_empty();
             match channel.next((!quiet).then_some(LOOK)) {
-                Ok(ServiceEvent::Stream(head, stream)) => self.stream(channel, &head, stream),
+                Ok(ServiceEvent::Stream(head, stream)) => self.stream(&head, stream),
                 Ok(ServiceEvent::ConfigChanged) => self.read_again(),
                 Ok(ServiceEvent::Silence) => self.workers.reap(),
                 // Sessions go on: their processes have sockets of their own.
@@ -132,7 +137,7 @@ impl LoginService {
     }
 
     /// Has a stream served, or says why not.
-    fn stream(&mut self, channel: &ServiceChannel, head: &StreamHead, stream: UnixStream) {
+    fn stream(&mut self, head: &StreamHead, stream: UnixStream) {
         let known = self.peers.opened(head);
         if !known || ![SERVICE, KERBEROS_SERVICE].contains(&head.service) || head.version != VERSION {
             return self.say(head, "it is not a peer any more, or asks for what this version does not know");
@@ -154,15 +159,7 @@ impl LoginService {
             logs: logs.clone(),
         };
         let keeper = Keeper { logs, section };
-        let theirs = match stream.try_clone() {
-            Ok(theirs) => theirs,
-            Err(error) => return tracing::error!("{}: no login: {error}", head.peer),
-        };
-        // Those of other peers are none of a keeper's, and would stay open as long as it runs.
-        let closes: Vec<_> = self.refused.descriptors().chain([stream.as_fd()]).collect();
-        let body = move |port: KeeperPort, stream| keeper.run(&port, stream);
-        let started = self.workers.start(channel, &closes, permit, theirs, body);
-        if let Err(error) = started {
+        if let Err(error) = self.workers.start(&permit, &keeper, stream.as_fd()) {
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),
                 _ => (RefusedReason::System, "no process could be started"),

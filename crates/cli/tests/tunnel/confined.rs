@@ -47,6 +47,26 @@ pub(crate) fn child(pid: u32, name: &str) -> u32 {
     children(pid).unwrap().into_iter().find(|(found, _)| found == name).map(|(_, child)| child).unwrap()
 }
 
+/// True if each of these processes has its program, heap, libraries and stack at other places in memory than all others.
+pub(crate) fn have_places_of_their_own(processes: &[u32]) -> bool {
+    let mut places = Vec::new();
+    for process in processes {
+        let maps = proc(*process, "maps");
+        for kind in ["/strait", "[heap]", "/libc.so", "[stack]"] {
+            places.extend(
+                maps.lines()
+                    .find(|line| line.contains(kind))
+                    .and_then(|line| line.split('-').next())
+                    .map(str::to_owned),
+            );
+        }
+    }
+    let found = places.len();
+    places.sort_unstable();
+    places.dedup();
+    found == 4 * processes.len() && places.len() == found
+}
+
 pub(crate) fn kill(pid: u32) {
     assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().unwrap().success());
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use strait_node::client::{StreamOptions, open_stream_at};
 use strait_testbed::{Extra, TwoHosts};
 
+use crate::confined::have_places_of_their_own;
 use crate::pair::{PATIENCE, Pair, allowed, eventually, fast};
 
 /// The head of a stream for files in the folder `inbox`.
@@ -67,13 +68,16 @@ fn a_stream_that_asks_for_nothing_takes_no_process_and_ends() {
 }
 
 #[test]
-fn a_stream_that_asks_by_halves_gives_its_process_back() {
+fn a_stream_that_asks_by_halves_gives_its_process_back_which_has_memory_of_its_own() {
     if !allowed() {
         return;
     }
     let pair = sites("\"site-a\"");
     let halves: Vec<_> = (0..8).map(|_| says(&pair, &[HEAD, b"\x00"].concat())).collect();
     eventually("each has a process", || pair.file_workers(1).len() == 8);
+    eventually("each has its memory elsewhere", || {
+        have_places_of_their_own(&[pair.file_workers(1), vec![pair.daemon(1).pid()]].concat())
+    });
     halves.into_iter().for_each(ends);
     eventually("there is room again", || lists(&pair));
 }

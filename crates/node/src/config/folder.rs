@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -30,7 +31,7 @@ const ARGUMENTS_MAX: usize = 64;
 const ARGUMENT_MAX: usize = 4096;
 
 /// `[[folder]]`: a place that peers may read or write. Who is not named may do neither.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FolderSection {
     /// The name that peers know.
     pub name: String,
@@ -55,7 +56,7 @@ pub struct FolderSection {
 }
 
 /// A rule for the symlinks of peers in a folder.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FolderSymlinks {
     /// Those that lead to no place outside of it.
     #[default]

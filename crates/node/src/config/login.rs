@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strait_kerberos::Accounts;
 
 use super::checks::FoundPeer;
@@ -38,7 +39,7 @@ const DETACHED_RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_s
 const ENVIRONMENT: [&str; 2] = ["LANG", "LC_*"];
 
 /// `[[login]]`: a peer that may log in. Who is not named may not.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoginSection {
     /// The peer's name, or [`UNLISTED`] for nodes that are no peers.
     pub peer: String,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 
 use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
 use strait_ipsec::PortRange;
 
 use super::problem::Problem;
@@ -18,13 +19,13 @@ const ANY: &str = "*";
 const LOCALHOST: &str = "localhost";
 
 /// Hosts and ports that connections may go to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ForwardTarget {
     host: TargetHost,
     ports: PortRange,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum TargetHost {
     Any,
     /// Addresses of the loopback interface.

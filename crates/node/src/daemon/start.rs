@@ -320,7 +320,7 @@ pub(super) fn seed() -> io::Result<Zeroizing<[u8; 32]>> {
 }
 
 /// A random number.
-pub(super) fn number() -> io::Result<u64> {
+pub(crate) fn number() -> io::Result<u64> {
     let mut number = [0; 8];
     number.copy_from_slice(seed()?.get(..8).unwrap_or(&[0; 8]));
     Ok(u64::from_ne_bytes(number))

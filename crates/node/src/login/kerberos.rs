@@ -40,7 +40,7 @@ const PRINCIPAL_MAX: usize = 1024;
 const REASON_MAX: usize = 1024;
 
 /// What a client has to prove, and what that gives it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KerberosDemand {
     /// Which accounts principals get.
     pub accounts: Accounts,

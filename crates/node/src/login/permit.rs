@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::account::Account;
 use super::kerberos::KerberosDemand;
 use super::pam::PamLogin;
@@ -12,7 +14,7 @@ use crate::path_memory::unix_time;
 use crate::services::{StreamHead, UNLISTED, printable};
 
 /// Who opened a stream, and as whom it is served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LoginPermit {
     /// As whom it is served, or what says so.
     pub who: LoginWho,
@@ -34,7 +36,7 @@ impl LoginPermit {
 }
 
 /// The log of what one stream is refused.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RefusalLog {
     /// The head of the stream, which names its peer.
     pub head: StreamHead,
@@ -55,7 +57,7 @@ impl RefusalLog {
 }
 
 /// As whom a stream is served.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum LoginWho {
     /// As this account, of this process's user.
     Own(Account),

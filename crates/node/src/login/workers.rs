@@ -1,6 +1,7 @@
 //! The processes of a stream: a *monitor*, which keeps root's rights and reads no byte of a peer's, and a *keeper*, which has none and
 //! reads them all. For a session the monitor asks PAM, makes the process that becomes the account's program, and waits for its end.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -8,6 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use strait_ipsec::Source;
 
@@ -22,12 +24,13 @@ use super::places::SessionPlace;
 use super::pty::{self, Pty};
 use super::records::LoginRecord;
 use super::signals::{signal_process, unblock};
+use crate::daemon;
 use crate::privileges;
-use crate::process::{ProcessChannel, checked, fork};
-use crate::services::{Places, ServiceChannel, StreamHead, TimeLimit, UNLISTED, say_last};
+use crate::process::{self, ProcessChannel, checked, fork, start_anew, take_task};
+use crate::services::{Places, StreamHead, TimeLimit, UNLISTED, say_last, unfit};
 
-/// How a process ends that could not begin.
-const UNFIT: libc::c_int = 77;
+/// The name of a monitor.
+const NAME: &CStr = c"strait-session";
 /// Streams of a peer at once beside its sessions: as many as a connection of it may open.
 const STREAMS: usize = 64;
 /// Streams of all peers at once, but for those that each has whatever others have.
@@ -88,6 +91,13 @@ pub struct SessionRefused {
     pub text: String,
 }
 
+/// True if `random` refuses a stream of a node that is not listed: once half of the places are taken, the more are, the likelier, so that
+/// those who fill places as soon as they are free do not get each of them (as `MaxStartups` in sshd_config(5)).
+const fn is_refused_early(taken: usize, most: usize, random: u64) -> bool {
+    let half = most / 2;
+    random % ((most - half) as u64) < taken.saturating_sub(half) as u64
+}
+
 impl LoginWorkers {
     /// Whether none runs.
     #[must_use]
@@ -108,29 +118,24 @@ impl LoginWorkers {
         });
     }
 
-    /// Starts the processes of a stream, the keeper of which does `body` with it; they give up `closes`, which are the caller's alone.
-    /// To be called before there is any thread.
+    /// Starts the processes of a stream, which serve it with `keeper` as [`serve_login`] says. To be called before there is any thread.
     ///
     /// # Errors
     /// `ResourceBusy` when as many run as may; `fork(2)`.
     pub fn start(
         &mut self,
-        channel: &ServiceChannel,
-        closes: &[BorrowedFd<'_>],
-        permit: LoginPermit,
-        stream: UnixStream,
-        body: impl FnOnce(KeeperPort, UnixStream) -> i32,
+        permit: &LoginPermit,
+        keeper: &impl Serialize,
+        stream: BorrowedFd<'_>,
     ) -> io::Result<()> {
         self.reap();
-        if !self.admit(&permit.logs.head, permit.sessions) {
+        if !self.admit(&permit.logs.head, permit.sessions, daemon::random_number()?) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        // Before it can be told to end.
-        let ending = Ending::take()?;
-        let logs = permit.logs.clone();
-        let closes: Vec<_> = closes.iter().copied().chain([channel.as_fd()]).collect();
-        let process = fork(c"strait-session", &closes, move || monitor(permit, stream, ending, body))?;
-        self.running.push((process, logs));
+        // Before it can be told to end: what comes until it can look waits.
+        let _ending = Ending::take()?;
+        let process = start_anew(NAME, &(permit, keeper), &[stream])?;
+        self.running.push((process, permit.logs.clone()));
         Ok(())
     }
 
@@ -141,8 +146,8 @@ impl LoginWorkers {
         }
     }
 
-    /// True if there is a place for another stream of this node.
-    fn admit(&self, head: &StreamHead, sessions: u16) -> bool {
+    /// True if there is a place for another stream of this node; `random` decides where it is not listed and places become few.
+    fn admit(&self, head: &StreamHead, sessions: u16, random: u64) -> bool {
         let count = |same: &dyn Fn(&StreamHead) -> bool| {
             self.running.iter().filter(|(_, logs)| same(&logs.head)).count()
         };
@@ -151,7 +156,9 @@ impl LoginWorkers {
         if head.peer == UNLISTED {
             let site = |it: &StreamHead| Source::site(it.from.ip());
             let near = count(&|it| it.peer == UNLISTED && site(it) == site(head));
-            if count(&|it| it.key == head.key) >= OF_UNLISTED || near >= places.peer / UNLISTED_SHARE {
+            let greedy =
+                count(&|it| it.key == head.key) >= OF_UNLISTED || near >= places.peer / UNLISTED_SHARE;
+            if greedy || is_refused_early(of_peer, places.peer, random) {
                 return false;
             }
         }
@@ -240,7 +247,23 @@ impl AsFd for KeeperPort {
     }
 }
 
-/// What the monitor does.
+/// Serves the stream that this process was started for by [`LoginWorkers::start`], if it was, and returns its exit status: it is the
+/// monitor, and its keeper does `body` with what it was given.
+pub fn serve_login<T: DeserializeOwned>(body: impl FnOnce(T, &KeeperPort, UnixStream) -> i32) -> Option<i32> {
+    if process::name()?.as_c_str() != NAME {
+        return None;
+    }
+    let begun = Ending::take().and_then(|ending| {
+        let ((permit, keeper), mut descriptors) = take_task()?;
+        let stream = descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?;
+        Ok((permit, keeper, UnixStream::from(stream), ending))
+    });
+    Some(begun.map_or_else(unfit, |(permit, keeper, stream, ending)| {
+        monitor(permit, stream, ending, |port, stream| body(keeper, &port, stream))
+    }))
+}
+
+/// Does the monitor's work, and returns its exit status.
 fn monitor(
     permit: LoginPermit,
     stream: UnixStream,
@@ -249,7 +272,7 @@ fn monitor(
 ) -> libc::c_int {
     // SAFETY: takes nothing. The session goes on when the daemon's terminal is closed.
     unsafe { libc::setsid() };
-    let Some((account, principal, cache)) = served_as(&permit, &stream) else { return UNFIT };
+    let Some((account, principal, cache)) = served_as(&permit, &stream) else { return 1 };
     let LoginPermit { interface, sessions, patience, logs, .. } = permit;
     let permit = Served { principal, account, interface, sessions, patience, logs };
     let entered = folder::enter(&permit.account)
@@ -258,7 +281,7 @@ fn monitor(
         Ok(entered) => entered,
         Err(error) => {
             tracing::error!("{permit}: no login: {error}");
-            return UNFIT;
+            return 1;
         }
     };
     let user = permit.account.service_user();
@@ -268,17 +291,14 @@ fn monitor(
             limit_memory(MEMORY).and_then(|()| privileges::drop_all(user).map_err(io::Error::other));
         match limited {
             Ok(()) => body(KeeperPort { channel: theirs, folder, account, principal }, stream),
-            Err(error) => {
-                tracing::error!("no login: {error}");
-                UNFIT
-            }
+            Err(error) => unfit(error),
         }
     });
     let keeper = match keeper {
         Ok(keeper) => keeper,
         Err(error) => {
             tracing::error!("{permit}: no login: {error}");
-            return UNFIT;
+            return 1;
         }
     };
     // What the keeper needs is its own now, and this process waits where no folder is in use.
@@ -490,7 +510,8 @@ mod tests {
                 rate_bits: None,
                 binding: None,
             };
-            let admitted = workers.admit(&head, 0);
+            // The number that refuses nothing as long as there is room.
+            let admitted = workers.admit(&head, 0, u64::try_from(STREAMS).unwrap() / 2 - 1);
             workers.running.extend(admitted.then_some((0, RefusalLog { head, loud: false })));
             admitted
         };
@@ -499,5 +520,11 @@ mod tests {
         assert_eq!(near, [4, 4, 4, 4, 0, 0, 0, 0, 0]);
         assert_eq!((9..30).map(|key| count(key, &format!("198.51.100.{key}"))).sum::<usize>(), STREAMS - 16);
         assert!(start("site-b", 99, "[2001:db8::1]"), "a peer has its own");
+    }
+
+    #[test]
+    fn nodes_that_are_not_listed_are_refused_at_random_before_all_places_are_taken() {
+        let refused = |taken| (0..32).filter(|random| is_refused_early(taken, 64, *random)).count();
+        assert_eq!([0, 32, 33, 48, 63, 64].map(refused), [0, 0, 1, 16, 31, 32]);
     }
 }

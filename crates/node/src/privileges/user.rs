@@ -7,6 +7,7 @@ use std::io;
 use std::str::FromStr;
 
 use caps::{CapSet, Capability};
+use serde::{Deserialize, Serialize};
 
 use super::{PrivilegeError, is_root, user};
 
@@ -44,7 +45,7 @@ pub enum UserError {
 }
 
 /// The user as whom packets are handled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ServiceUser {
     /// The one that starts the daemon.
     Same,

@@ -1,15 +1,20 @@
 //! A process for each stream that is served: what it does wrong costs one transfer of one peer.
 #![allow(unsafe_code)]
 
+use std::ffi::CStr;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
-use super::ServiceChannel;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use crate::privileges::{self, ServiceUser};
-use crate::process::fork;
+use crate::process::{self, start_anew, take_task};
 
-/// How a worker ends that could not give up its privileges.
-const PRIVILEGED: libc::c_int = 77;
+/// The name of these processes.
+const NAME: &CStr = c"strait-files";
+/// How a worker ends that has no task, or could not give up its privileges.
+const UNFIT: i32 = 77;
 
 /// The numbers of processes that there may be at once.
 #[derive(Clone, Copy, Debug)]
@@ -69,33 +74,46 @@ impl ServiceWorkers {
         });
     }
 
-    /// Starts a process for a stream of `peer` that goes on as `user`, without any privilege, does `body` and ends. It has what
-    /// this process has, but for the channel. To be called before there is any thread.
+    /// Starts a process for a stream of `peer`, which goes on as `user`, without any privilege, and does `task` ([`serve_files`]) with
+    /// these descriptors. To be called before there is any thread.
     ///
     /// # Errors
     /// `ResourceBusy` when as many run as may; `fork(2)`.
     pub fn start(
         &mut self,
-        channel: &ServiceChannel,
         peer: &str,
         user: ServiceUser,
-        body: impl FnOnce() -> i32,
+        task: &impl Serialize,
+        descriptors: &[BorrowedFd<'_>],
     ) -> io::Result<()> {
         self.reap();
         let of_peer = self.running.iter().filter(|(_, its)| its == peer).count();
         if !self.limits.places.admit(self.running.len(), of_peer) {
             return Err(io::ErrorKind::ResourceBusy.into());
         }
-        let memory = self.limits.memory;
-        let number = fork(c"strait-files", &[channel.as_fd()], || {
-            if prepare(memory).and_then(|()| privileges::drop_all(user).map_err(io::Error::other)).is_err() {
-                return PRIVILEGED;
-            }
-            body()
-        })?;
+        let number = start_anew(NAME, &(self.limits.memory, user, task), descriptors)?;
         self.running.push((number, peer.to_owned()));
         Ok(())
     }
+}
+
+/// Does the task of this process with `body`, if it was started by [`ServiceWorkers::start`], and returns its exit status.
+pub fn serve_files<T: DeserializeOwned>(body: impl FnOnce(T, Vec<OwnedFd>) -> i32) -> Option<i32> {
+    if process::name()?.as_c_str() != NAME {
+        return None;
+    }
+    let begun = take_task().and_then(|((memory, user, task), descriptors)| {
+        prepare(memory)?;
+        privileges::drop_all(user).map_err(io::Error::other)?;
+        Ok((task, descriptors))
+    });
+    Some(begun.map_or_else(unfit, |(task, descriptors)| body(task, descriptors)))
+}
+
+/// Logs that a process cannot do what it was started for, and returns its exit status.
+pub(crate) fn unfit(why: io::Error) -> i32 {
+    tracing::error!("a stream is not served: {why}");
+    UNFIT
 }
 
 /// Limits memory, and lets signals end the process, and what it starts, again.

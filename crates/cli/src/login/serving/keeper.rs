@@ -5,6 +5,7 @@ use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
 use strait_login::{Refusal, RefusedReason, Request, RequestReader, SessionRequest, Ticket, refusal};
 use strait_node::config::LoginSection;
 use strait_node::login::{Account, KeeperPort, RefusalLog};
@@ -22,6 +23,7 @@ const SILENCE: Duration = Duration::from_secs(10);
 const CONNECTING: Duration = Duration::from_secs(10);
 
 /// One stream, in a process of its own.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Keeper {
     pub(super) logs: RefusalLog,
     pub(super) section: LoginSection,

@@ -16,6 +16,7 @@ use strait_node::client::open_stream_at;
 use strait_stream::StreamPriority;
 
 use super::place::{LoginPlace, gives_accounts};
+use crate::confined::have_places_of_their_own;
 use crate::login_ssh::runs;
 use crate::pair::{PATIENCE, eventually, fast};
 
@@ -118,6 +119,28 @@ fn a_keeper_has_its_own_stream_and_none_that_was_refused() {
     assert_eq!(sockets(monitors[0]), 1, "its keeper");
     drop(running.stdin.take());
     assert!(running.wait().unwrap().success());
+}
+
+#[test]
+fn processes_of_streams_have_their_memory_at_places_of_their_own() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), "accounts = [\"alice\"]");
+    let mut running = Vec::new();
+    for number in 1..=2 {
+        let mut command = place.command(&["login", "site-b", "echo here; cat"]);
+        let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        client.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+        running.push(client);
+        assert_eq!(processes(&place, "strait-keeper").len(), number);
+    }
+    // A keeper has its monitor's places, and no other stream's: it was there before a byte was read.
+    let monitors = processes(&place, "strait-session");
+    assert_eq!(monitors.len(), 2);
+    assert!(have_places_of_their_own(&[monitors, vec![place.daemon(1).pid()]].concat()));
+    running.iter_mut().for_each(|client| drop(client.stdin.take()));
+    assert!(running.into_iter().all(|mut client| client.wait().unwrap().success()));
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! Processes that begin as this program begins: with memory of their own at places of their own, and nothing of the process that starts
+//! them but a task. What a peer guesses of one says nothing of the next (execve(2), as sshd has it for each connection).
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::mem::zeroed;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStringExt;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{ProcessChannel, fork, name_process};
+use crate::logging::{self, Form};
+
+/// The descriptor with the task: the first behind standard input, output and errors.
+const TASK: RawFd = 3;
+/// The program that this process runs, also once another is at its path.
+const PROGRAM: &CStr = c"/proc/self/exe";
+/// The exit status of a process that could not become another (as shells have it).
+const NOT_STARTED: libc::c_int = 127;
+/// The time for handing over a task, for which the system has room at once.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Starts a process called `name` that runs this program from its beginning, with a task and the descriptors for it, and returns its
+/// number. Behind its name it has the words of this process, so that people see whose it is. As [`fork`], it reads nothing from standard
+/// input, and signals do not end it.
+///
+/// # Errors
+/// When the task is too long, or the system has no process left.
+pub(crate) fn start_anew(
+    name: &CStr,
+    task: &impl Serialize,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<libc::pid_t> {
+    let (ours, theirs) = ProcessChannel::pair()?;
+    ours.set_patience(PATIENCE)?;
+    ours.send(&serde_json::to_vec(&(logging::form(), task))?, descriptors)?;
+    let others = std::env::args_os().skip(1).map(|word| CString::new(word.into_vec()));
+    let words: Vec<CString> = [Ok(name.to_owned())].into_iter().chain(others).collect::<Result<_, _>>()?;
+    let words: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
+    fork(name, &[], || {
+        // SAFETY: the texts end in zero bytes and outlive the calls, which take integers beside them; the list ends in a null pointer.
+        unsafe {
+            // A copy stays open when another program begins.
+            if libc::dup2(theirs.as_fd().as_raw_fd(), TASK) < 0 || libc::fcntl(TASK, libc::F_SETFD, 0) < 0 {
+                return NOT_STARTED;
+            }
+            libc::execv(PROGRAM.as_ptr(), words.as_ptr())
+        };
+        tracing::error!("cannot start {name:?}: {}", io::Error::last_os_error());
+        NOT_STARTED
+    })
+}
+
+/// Returns the name of this process, if it was started with a task.
+pub(crate) fn name() -> Option<CString> {
+    let name = CString::new(std::env::args_os().next()?.into_vec()).ok()?;
+    // SAFETY: all zeros is a valid stat; the pointer is to one that outlives the call.
+    let is_socket = unsafe {
+        let mut found: libc::stat = zeroed();
+        libc::fstat(TASK, &raw mut found) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFSOCK
+    };
+    is_socket.then_some(name)
+}
+
+/// Takes the task of this process, which [`name`] found, and logs as the process does that started it. Only the first call may succeed.
+///
+/// # Errors
+/// When there is none, or it is another version's.
+pub(crate) fn take_task<T: DeserializeOwned>() -> io::Result<(T, Vec<OwnedFd>)> {
+    if let Some(name) = name() {
+        name_process(&name);
+    }
+    // SAFETY: the descriptor is a socket's that this process was started with; nothing else knows of it.
+    let channel = ProcessChannel::from(unsafe { OwnedFd::from_raw_fd(TASK) });
+    let (text, descriptors) = channel.receive()?;
+    let (form, task): (Form, T) = serde_json::from_slice(&text)?;
+    logging::start(form).map_err(io::Error::other)?;
+    Ok((task, descriptors))
+}
