@@ -38,7 +38,7 @@ pub(crate) use delivery::{deliver, is_delivered};
 pub(crate) use limit::Limited;
 pub(crate) use listing::{day_and_time, ls};
 use meter::{TransferMeter, fault_text};
-use queue::queued;
+use queue::WaitingTransfer;
 pub(crate) use served_folder::{FoundFolder, ServedFolder};
 pub(crate) use serving::{ReceivedNames, rules, run_commands, serve_one, service};
 use stream::transfer_name;
@@ -69,29 +69,29 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
         }
         let stream = open(&flags.how, &place)?;
         let hello = pushing(place, transfer, options)?;
-        return run(&flags.how, stream, (None, false), |ends, watch| {
+        return Ok(run(&flags.how, stream, (None, false), |ends, watch| {
             Ok(push(ends, hello.clone(), &mut origin, watch))
-        });
+        })?);
     }
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let options = TransferOptions { like, ..options(&flags.how) };
     // What is wrong with the paths is said before anything else is done.
     origin(&paths, &options)?;
+    let mut outbox = WaitingTransfer { flags, place: &place, paths: &paths, home: None };
     if let Some(window) = flags.between {
-        return Err(queued(flags, &place, &paths, &format!("goes between {window}"))?);
+        return Err(outbox.wait(&format!("goes between {window}"))?);
     }
-    let stream = match open(&flags.how, &place) {
-        Err(none) if none.unreached => {
-            let why = format!("{} is away", place.peer);
-            let cannot = |failure| {
-                Failure::from(none).remedy(format!("nor can the transfer wait in the outbox: {failure}"))
-            };
-            return Err(queued(flags, &place, &paths, &why).unwrap_or_else(cannot));
-        }
-        opened => opened?,
-    };
     let transfer = transfer_name("send", &place, &paths)?;
-    push_from(&flags.how, &place, stream, &paths, transfer, options)
+    let sent = open(&flags.how, &place).and_then(|stream| {
+        // A daemon that is lost cannot say where it is.
+        outbox.find();
+        push_from(&flags.how, &place, stream, &paths, transfer, options)
+    });
+    match sent {
+        Ok(()) => outbox.arrived(),
+        Err(none) => return Err(outbox.wait_after(none)),
+    }
+    Ok(())
 }
 
 /// Makes a folder of a peer like one here.
@@ -105,7 +105,7 @@ pub(crate) fn sync(flags: &SyncFiles) -> CommandResult {
     let options = TransferOptions { delete, dry_run, xattrs, patterns, ..TransferOptions::default() };
     let transfer = transfer_name("sync", &place, &paths)?;
     let stream = open(&flags.how, &place)?;
-    push_from(&flags.how, &place, stream, &paths, transfer, options)
+    Ok(push_from(&flags.how, &place, stream, &paths, transfer, options)?)
 }
 
 /// Gets files and folders.
@@ -137,7 +137,7 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
         nonce: random()?,
         asked: Asked::Pull { folder: first.folder.clone(), paths, options },
     };
-    run(&flags.how, stream, (Some(&first), to != PIPE), |ends, watch| {
+    let got = run(&flags.how, stream, (Some(&first), to != PIPE), |ends, watch| {
         let (hello, tops, patterns) = (hello.clone(), tops.clone(), patterns.clone());
         if to == PIPE {
             return Ok(pull(ends, hello, PipeDestination::new(std::io::stdout()), tops, watch));
@@ -147,7 +147,8 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
         let destination = DiskDestination::open(folder, None, transfer, patterns, false);
         let destination = destination.map_err(|fault| cannot(fault_text(&fault)))?;
         Ok(pull(ends, hello, destination, tops, watch))
-    })
+    });
+    Ok(got?)
 }
 
 /// The name that `--like` gives, if it can be one and a single file is sent: of a pipe no length is known, and in a folder each file
@@ -208,7 +209,7 @@ fn push_from(
     paths: &[PathBuf],
     transfer: [u8; 16],
     options: TransferOptions,
-) -> CommandResult {
+) -> Result<(), NoStream> {
     let hello = pushing(place.clone(), transfer, options.clone())?;
     let node = stream.node().clone();
     run(flags, stream, (Some(place), true), |ends, watch| {
@@ -261,7 +262,7 @@ fn run(
     mut stream: PeerStream,
     (mut again, resumes): (Option<&PeerPlace>, bool),
     mut transfer: impl FnMut(stream::Ends<'_>, Watch<'_>) -> Result<Result<Tally, TransferError>, Failure>,
-) -> CommandResult {
+) -> Result<(), NoStream> {
     let meter = TransferMeter::new(flags.json);
     let tally = loop {
         let (event, hang_up, cancel) =
@@ -272,7 +273,7 @@ fn run(
         let ended = ended?;
         stream.hang_up();
         if stopped && ended.is_err() {
-            return Err(meter.stopped());
+            return Err(meter.stopped().into());
         }
         match ended {
             Ok(tally) => break tally,
@@ -285,7 +286,9 @@ fn run(
     meter.finish(&tally);
     match tally.failed {
         0 => Ok(()),
-        1 => Err(Failure::new("1 entry was not transferred; its message says why")),
-        failed => Err(Failure::new(format!("{failed} entries were not transferred; their messages say why"))),
+        1 => Err(Failure::new("1 entry was not transferred; its message says why").into()),
+        failed => {
+            Err(Failure::new(format!("{failed} entries were not transferred; their messages say why")).into())
+        }
     }
 }

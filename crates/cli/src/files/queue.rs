@@ -3,14 +3,14 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use strait_keying::PublicKey;
 use strait_transfer::TransferId;
 use strait_transfer::outbox::spool::SpoolFolder;
-use strait_transfer::outbox::{PathBytes, TransferLimits, TransferOrder, TransferPriority};
+use strait_transfer::outbox::{PathBytes, QueuedTransfer, TransferLimits, TransferOrder, TransferPriority};
 use strait_transfer::path::Printable;
 
 use super::address::PeerPlace;
 use super::delivery::is_delivered;
+use super::stream::NoStream;
 use super::wrong;
 use crate::failure::{Code, Failure};
 use crate::flags::{FilePriority, SendFiles};
@@ -19,34 +19,109 @@ use crate::outbox::{self, OutboxHome};
 /// Bytes a day with which a transfer still comes further: it goes on at pieces of 1 MiB, which have to pass in one day.
 const DAY_MIN: u64 = 4 << 20;
 
-/// Leaves a transfer in the outbox; what is to be said of it, which begins with `why`.
-pub(super) fn queued(
-    flags: &SendFiles,
-    place: &PeerPlace,
-    paths: &[PathBuf],
-    why: &str,
-) -> Result<Failure, Failure> {
-    let home = OutboxHome::find(flags.how.tunnel.as_deref(), None)?;
-    let order = order(flags, place, paths, home.peer(&place.peer)?)?;
-    let limits = limits(flags);
-    let id = home.open()?.new_id();
-    // A long copy keeps no other command out of the outbox.
-    let held = flags.spool.then(|| spool(&home, id, &order)).transpose()?;
-    home.open()?.accept(id, order, limits, outbox::now()).map_err(outbox::refused)?;
-    drop(held);
-    if flags.how.json {
-        println!("{}", serde_json::json!({"event": "queued", "transfer": id.to_string()}));
+/// A transfer of `send` that may have to wait in the outbox.
+pub(super) struct WaitingTransfer<'a> {
+    pub(super) flags: &'a SendFiles,
+    pub(super) place: &'a PeerPlace,
+    pub(super) paths: &'a [PathBuf],
+    /// The outbox, once it was looked for.
+    pub(super) home: Option<OutboxHome>,
+}
+
+impl WaitingTransfer<'_> {
+    /// Looks for the outbox while the daemon is there that knows which it is.
+    pub(super) fn find(&mut self) {
+        self.home = OutboxHome::find(self.flags.how.tunnel.as_deref(), None).ok();
     }
-    let by = home
-        .broker_of(&place.peer)
-        .map_or_else(String::new, |broker| format!(", and goes by way of {broker}"));
-    let queued =
-        Failure::new(format!("{why}: the transfer waits in the outbox as {id}{by}")).code(Code::Queued);
-    if is_delivered(&home.folder) {
-        return Ok(queued);
+
+    /// Leaves it in the outbox; returns what is to be said of it, which begins with `why`.
+    pub(super) fn wait(mut self, why: &str) -> Result<Failure, Failure> {
+        let home = match self.home.take() {
+            Some(home) => home,
+            None => OutboxHome::find(self.flags.how.tunnel.as_deref(), None)?,
+        };
+        let order = self.order(&home)?;
+        let id = match self.waiting(&home, &order)? {
+            Some(id) => id,
+            None => self.accept(&home, order)?,
+        };
+        if self.flags.how.json {
+            println!("{}", serde_json::json!({"event": "queued", "transfer": id.to_string()}));
+        }
+        let by = home
+            .broker_of(&self.place.peer)
+            .map_or_else(String::new, |broker| format!(", and goes by way of {broker}"));
+        let queued =
+            Failure::new(format!("{why}: the transfer waits in the outbox as {id}{by}")).code(Code::Queued);
+        if is_delivered(&home.folder) {
+            return Ok(queued);
+        }
+        let named = home.named();
+        Ok(queued.remedy(format!("`strait outbox{named} --run` sends what waits; run it as a service")))
     }
-    let named = home.named();
-    Ok(queued.remedy(format!("`strait outbox{named} --run` sends what waits; run it as a service")))
+
+    /// Leaves it in the outbox if its peer is away or was lost; returns what is to be said of it.
+    pub(super) fn wait_after(self, none: NoStream) -> Failure {
+        let Some(why) = none.unreached else { return none.into() };
+        let why = format!("{} {why}", self.place.peer);
+        let cannot = |failure| {
+            Failure::from(none).remedy(format!("nor can the transfer wait in the outbox: {failure}"))
+        };
+        self.wait(&why).unwrap_or_else(cannot)
+    }
+
+    /// Takes it out of the outbox, in which an earlier run left it: all of it has arrived.
+    pub(super) fn arrived(self) {
+        let Some(home) = self.home.as_ref().filter(|home| home.folder.is_dir()) else { return };
+        let taken_out = self.order(home).and_then(|order| match self.waiting(home, &order)? {
+            Some(id) => home.open()?.cancel(id, outbox::now()).map_err(outbox::refused),
+            None => Ok(()),
+        });
+        if let Err(failure) = taken_out {
+            eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
+        }
+    }
+
+    /// Returns the transfer of the same files to the same place that waits for nothing but its peer, if there is one.
+    fn waiting(&self, home: &OutboxHome, order: &TransferOrder) -> Result<Option<TransferId>, Failure> {
+        let outbox = home.open()?;
+        // A copy is of another time, and what has a time of its own is another transfer.
+        let alone = !order.spooled && self.flags.between.is_none() && self.flags.expire.is_none();
+        let is_same = |it: &&QueuedTransfer| {
+            alone && it.order == *order && it.limits.between.is_none() && it.limits.expires.is_none()
+        };
+        Ok(outbox.waiting().find(is_same).map(|it| it.id))
+    }
+
+    fn accept(&self, home: &OutboxHome, order: TransferOrder) -> Result<TransferId, Failure> {
+        let id = home.open()?.new_id();
+        // A long copy keeps no other command out of the outbox.
+        let held = self.flags.spool.then(|| spool(home, id, &order)).transpose()?;
+        home.open()?.accept(id, order, limits(self.flags), outbox::now()).map_err(outbox::refused)?;
+        drop(held);
+        Ok(id)
+    }
+
+    fn order(&self, home: &OutboxHome) -> Result<TransferOrder, Failure> {
+        let WaitingTransfer { flags, place, paths, .. } = self;
+        let peer = home.peer(&place.peer)?;
+        let text = |bytes: &[u8]| {
+            String::from_utf8(bytes.to_vec())
+                .map_err(|_| Failure::new("a folder or pattern that is not UTF-8"))
+        };
+        let absolute = |path: &PathBuf| std::path::absolute(Path::new(path)).map(|path| PathBytes::of(&path));
+        let paths: std::io::Result<Vec<PathBytes>> = paths.iter().map(absolute).collect();
+        Ok(TransferOrder {
+            peer,
+            name: place.peer.clone(),
+            folder: text(&place.folder)?,
+            below: PathBytes(place.path.clone()),
+            paths: paths.map_err(Failure::doing("find the current folder"))?,
+            patterns: flags.how.patterns.0.iter().map(|line| text(line)).collect::<Result<_, _>>()?,
+            xattrs: flags.how.xattrs,
+            spooled: flags.spool,
+        })
+    }
 }
 
 /// What is wrong with flags that count when a transfer has to wait.
@@ -94,27 +169,4 @@ fn spool(home: &OutboxHome, id: TransferId, order: &TransferOrder) -> Result<Fil
     }
     let copied = spool.copy(id, &mut source, (order, room), &home.key, outbox::random()?);
     copied.map(|()| held).map_err(|error| failed(&error))
-}
-
-fn order(
-    flags: &SendFiles,
-    place: &PeerPlace,
-    paths: &[PathBuf],
-    peer: PublicKey,
-) -> Result<TransferOrder, Failure> {
-    let text = |bytes: &[u8]| {
-        String::from_utf8(bytes.to_vec()).map_err(|_| Failure::new("a folder or pattern that is not UTF-8"))
-    };
-    let absolute = |path: &PathBuf| std::path::absolute(Path::new(path)).map(|path| PathBytes::of(&path));
-    let paths: std::io::Result<Vec<PathBytes>> = paths.iter().map(absolute).collect();
-    Ok(TransferOrder {
-        peer,
-        name: place.peer.clone(),
-        folder: text(&place.folder)?,
-        below: PathBytes(place.path.clone()),
-        paths: paths.map_err(Failure::doing("find the current folder"))?,
-        patterns: flags.how.patterns.0.iter().map(|line| text(line)).collect::<Result<_, _>>()?,
-        xattrs: flags.how.xattrs,
-        spooled: flags.spool,
-    })
 }

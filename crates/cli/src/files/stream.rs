@@ -61,23 +61,23 @@ pub(crate) struct PeerStream {
     _own: Option<PrivateDaemon>,
 }
 
-/// Why there is no stream.
+/// Why there is no stream, or none any more.
 pub(crate) struct NoStream {
     failure: Failure,
-    /// Whether there is none because the daemon did not reach the peer.
-    pub(crate) unreached: bool,
+    /// The words for a peer that another time may be there.
+    pub(crate) unreached: Option<&'static str>,
 }
 
 impl NoStream {
     fn asked(error: ClientError) -> NoStream {
-        let unreached = matches!(error, ClientError::Refused { .. });
+        let unreached = matches!(error, ClientError::Refused { .. }).then_some("is away");
         NoStream { failure: running::refused(error), unreached }
     }
 }
 
 impl From<Failure> for NoStream {
     fn from(failure: Failure) -> NoStream {
-        NoStream { failure, unreached: false }
+        NoStream { failure, unreached: None }
     }
 }
 
@@ -172,7 +172,12 @@ impl PeerStream {
     }
 
     /// Why a transfer over it ended before its end.
-    pub(super) fn failed(&self, error: TransferError) -> Failure {
+    pub(super) fn failed(&self, error: TransferError) -> NoStream {
+        let is_lost = matches!(error, TransferError::Interrupted(_)) && !self.is_unheard(&error);
+        NoStream { failure: self.why_failed(error), unreached: is_lost.then_some("was lost meanwhile") }
+    }
+
+    fn why_failed(&self, error: TransferError) -> Failure {
         match error {
             unheard if self.is_unheard(&unheard) => Failure::new(
                 "the peer closed the stream before it said anything",

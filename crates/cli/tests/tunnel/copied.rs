@@ -153,7 +153,7 @@ fn streams_are_cut_and_what_is_asked_again_arrives() {
         status = cut.try_wait().unwrap();
         status.is_some()
     });
-    assert_eq!(status.unwrap().code(), Some(3), "{}", pair.logs());
+    assert_eq!(status.unwrap().code(), Some(4), "{}", pair.logs());
     assert_eq!(send().wait().unwrap().code(), Some(0), "{}", pair.logs());
     assert!(fs::read(inbox.join("it")).unwrap() == content);
 }

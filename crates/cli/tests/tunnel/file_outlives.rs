@@ -116,9 +116,9 @@ fn a_file_outlives_a_move_a_rekey_an_outage_and_a_restart_and_nothing_is_sent_tw
     // What streams there were, the daemon that begins anew does not know.
     assert!(pair.daemons[1].take().unwrap().stop().unwrap().success());
     pair.start(1, Extra { sections: &folder, ..Extra::default() });
-    assert_eq!(sending.ended(), Some(3), "{}", pair.logs());
+    assert_eq!(sending.ended(), Some(4), "{}", pair.logs());
     let errors = fs::read_to_string(pair.dir.path().join("errors-1")).unwrap();
-    assert!(errors.contains("run the same command again"), "{errors}");
+    assert!(errors.contains("was lost meanwhile: the transfer waits in the outbox"), "{errors}");
     let mut again = SendCommand::start(&pair, 2);
     assert_eq!(again.ended(), Some(0), "{}", pair.logs());
     assert!(fs::read(inbox.join("it")).unwrap() == content);

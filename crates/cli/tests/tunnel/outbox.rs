@@ -111,6 +111,52 @@ fn how_far_a_transfer_is_stands_in_the_list_and_not_on_the_disk() {
 }
 
 #[test]
+fn a_send_whose_node_is_lost_waits_in_the_outbox_and_goes_on_from_there() {
+    if !allowed() {
+        return;
+    }
+    let mut offices = Offices::new(fast(), "");
+    let size = 6_000_000;
+    fs::write(offices.here.join("f"), noise(size, 1)).unwrap();
+    let lose = |offices: &mut Offices| {
+        let mut command = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "16Mbit"]);
+        command.current_dir(&offices.here).stderr(Stdio::piped());
+        let sending = command.spawn().unwrap();
+        let (partial, before) =
+            (offices.inbox.join(".strait-partial"), offices.pair.hosts.link.traffic().unwrap());
+        eventually("half of it has passed", || {
+            let passed = offices.pair.hosts.link.traffic().unwrap().since(before).bytes();
+            partial.exists() && passed > size as u64 / 2
+        });
+        offices.pair.kill(0);
+        let ended = sending.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert_eq!(ended.status.code(), Some(4), "{said}");
+        assert!(said.contains("site-b was lost meanwhile: the transfer waits in the outbox as "), "{said}");
+        offices.pair.start(0, Extra::default());
+        offices.pair.wait_for_session();
+    };
+    lose(&mut offices);
+    assert_eq!(offices.outbox(&[]), ["waiting"]);
+    // It goes on as a command too, which takes it out, and begins where the other was lost.
+    let before = offices.pair.hosts.link.traffic().unwrap();
+    offices.good(&["send", "f", "site-b"]);
+    let passed = offices.pair.hosts.link.traffic().unwrap().since(before).bytes();
+    assert!(passed < size as u64 * 3 / 4, "{passed}");
+    assert_eq!(offices.outbox(&[]), [""; 0]);
+    // And by itself.
+    fs::write(offices.here.join("f"), noise(size, 2)).unwrap();
+    lose(&mut offices);
+    let before = offices.pair.hosts.link.traffic().unwrap();
+    let _sender = offices.sender();
+    let sent = fs::read(offices.here.join("f")).unwrap();
+    eventually("it arrives", || fs::read(offices.inbox.join("f")).is_ok_and(|there| there == sent));
+    let passed = offices.pair.hosts.link.traffic().unwrap().since(before).bytes();
+    assert!(passed < size as u64 * 3 / 4, "{passed}");
+    eventually("nothing waits", || offices.outbox(&[]).is_empty());
+}
+
+#[test]
 fn a_folders_command_runs_after_a_daemon_was_killed_in_it() {
     if !allowed() {
         return;

@@ -18,7 +18,7 @@ use super::super::address::PeerPlace;
 use super::super::kept;
 use super::super::meter::{MeterState, fault_text};
 use super::super::origin;
-use super::super::stream::{PeerStream, random};
+use super::super::stream::{PeerStream, random, transfer_name};
 use super::allowance::{Allowed, DayAllowance};
 use super::peers::PeerHere;
 use crate::failure::Failure;
@@ -199,7 +199,11 @@ impl DeliveryTry {
         options: TransferOptions,
         (origin, event): (&mut impl Origin, &(dyn Fn(TransferEvent) + Sync)),
     ) -> Result<Tally, Failure> {
-        let (place, limits) = (self.place(transfer), &transfer.limits);
+        let (place, order, limits) = (self.place(transfer), &transfer.order, &transfer.limits);
+        // As `send` itself names it, so that it goes on where that was interrupted; a copy may not be what is there now.
+        let paths: Vec<PathBuf> = order.paths.iter().map(PathBytes::to_path).collect();
+        let name =
+            if order.spooled { *transfer.id.as_bytes() } else { transfer_name("send", &place, &paths)? };
         let priority = priority(limits.priority);
         let opened = PeerStream::over(&self.here.interface, place.target(), priority)?;
         if !self.here.is_still(&self.peer) {
@@ -207,7 +211,7 @@ impl DeliveryTry {
         }
         let stream = self.stream.get_or_init(|| Arc::new(opened));
         let asked = Asked::Push { folder: place.folder, place: place.path, options };
-        let hello = Hello { transfer: *transfer.id.as_bytes(), nonce: random()?, asked };
+        let hello = Hello { transfer: name, nonce: random()?, asked };
         let hang_up = || stream.hang_up();
         let watch = Watch { event, cancel: &self.cancel, hang_up: &hang_up };
         let rate = limits.max_rate.and_then(|bytes| Rate::from_bits(bytes.saturating_mul(8)));
@@ -216,7 +220,7 @@ impl DeliveryTry {
         let writer = Allowed::new(writer, day, &self.left, &self.cancel);
         let ended = push(StreamEnds { reader, writer, calibration, limit, link }, hello, origin, watch);
         stream.hang_up();
-        ended.map_err(|error| stream.failed(error))
+        ended.map_err(|error| stream.failed(error).into())
     }
 }
 
