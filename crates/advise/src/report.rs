@@ -4,6 +4,7 @@
 mod class;
 mod codecs;
 mod group;
+mod rule;
 
 use core::time::Duration;
 
@@ -13,6 +14,7 @@ use serde::Serialize;
 pub use class::{AdviseVerdict, ClassReport, CodecShare, Waits, WireUse};
 pub use codecs::{CodecTrial, UpTo};
 pub use group::{ClassGroup, Others};
+pub use rule::SuggestedRule;
 
 use crate::{CaptureKind, FrameCounts, MachineModel, PolicyCost, TunnelReplay, TunnelVariant};
 use class::PriceTerms;
@@ -63,6 +65,8 @@ pub struct AdviseReport {
     pub services: ClassGroup,
     /// By pair of hosts.
     pub pairs: ClassGroup,
+    /// Rules for the configuration of both ends, for services on which compression pays.
+    pub rules: Vec<SuggestedRule>,
     /// What policies against length leaks cost; empty where they were not compared.
     pub policies: Vec<PolicyCost>,
 }
@@ -107,7 +111,10 @@ impl AdviseReport {
         let names: Vec<String> = inputs.iter().map(|input| input.name.clone()).collect();
         let terms = PriceTerms { machine, conditions, rate: link.rate, names: &names };
         let classes = &replay.classes;
+        let services = ClassGroup::new(&classes.services, &terms);
+        let named = group::services(&classes.services, &services);
         AdviseReport {
+            rules: SuggestedRule::all(named, group::versions(&classes.pairs)),
             link: LinkFigures {
                 rate_bits_per_second: link.rate.bits(),
                 mtu: link.mtu,
@@ -123,7 +130,7 @@ impl AdviseReport {
                 .map(|way| ReturnedBytes { way, wire_bytes: replay.returned(way) })
                 .to_vec(),
             protocols: ClassGroup::new(&classes.protocols, &terms),
-            services: ClassGroup::new(&classes.services, &terms),
+            services,
             pairs: ClassGroup::new(&classes.pairs, &terms),
             policies: replay.policies(),
             inputs,

@@ -1,6 +1,7 @@
 //! Classes of one kind.
 
 use serde::Serialize;
+use strait_wire::Service;
 
 use super::ClassReport;
 use super::class::PriceTerms;
@@ -35,6 +36,27 @@ impl ClassGroup {
             .then(|| Others { count, total: ClassReport::new("others".to_owned(), figures, terms) });
         ClassGroup { classes: classes.collect(), others }
     }
+}
+
+/// Returns the services of a table, with the reports of their classes.
+pub(super) fn services<'a>(
+    table: &FigureTable,
+    group: &'a ClassGroup,
+) -> impl Iterator<Item = (Service, &'a ClassReport)> {
+    let keys = table.sorted().into_iter().map(|(key, _)| key).collect::<Vec<_>>();
+    let pairs = keys.into_iter().zip(&group.classes);
+    pairs.filter_map(|(key, class)| match key {
+        ClassKey::Service(service) => Some((service, class)),
+        _ => None,
+    })
+}
+
+/// True for each version of IP, 4 and 6, that packets of a table of pairs have.
+pub(super) fn versions(pairs: &FigureTable) -> [bool; 2] {
+    let has = |v6: bool| {
+        pairs.sorted().iter().any(|(key, _)| matches!(key, ClassKey::Pair(one, _) if one.is_ipv6() == v6))
+    };
+    [has(false), has(true)]
 }
 
 fn name(key: &ClassKey, terms: &PriceTerms<'_>) -> String {

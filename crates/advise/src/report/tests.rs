@@ -138,6 +138,19 @@ fn pairs_wait_half_a_round_trip_a_turn() {
 }
 
 #[test]
+fn rules_are_suggested_for_services_that_shrink_and_for_no_others() {
+    let rule = SuggestedRule {
+        service: "http (tcp 80)".to_owned(),
+        toml: "[[compress]]\nfrom = \"0.0.0.0/0\"\nto = \"0.0.0.0/0\"\nprotocol = \"tcp\"\nports = [80]\ndomain = \"tcp 80\"\n"
+            .to_owned(),
+    };
+    assert_eq!(report(&text(), usize::MAX).rules, [rule]);
+    assert_eq!(report(&noise(1_400), usize::MAX).rules, []);
+    // Only headers were captured: nothing is known of the rest.
+    assert_eq!(report(&text(), 60).rules, []);
+}
+
+#[test]
 fn json_has_its_keys() {
     let json = serde_json::to_value(report(&text(), usize::MAX)).unwrap();
     assert_eq!(json["link"]["rate_bits_per_second"], 1_000_000);

@@ -249,3 +249,17 @@ pub(super) const fn name(way: TunnelVariant) -> &'static str {
         TunnelVariant::Cache => "both, with history and a byte cache",
     }
 }
+
+/// The words before the rules.
+pub(super) const RULES: &str = "Without rules nothing is compressed. To compress what pays here, paste these into the \
+    configuration of both ends. Each service has a trust domain of its own.";
+
+/// The rules, as a configuration has them; empty if there are none.
+pub(super) fn rules(report: &AdviseReport) -> String {
+    report
+        .rules
+        .iter()
+        .map(|rule| format!("# {}\n{}", rule.service, rule.toml))
+        .collect::<Vec<_>>()
+        .join("\n")
+}

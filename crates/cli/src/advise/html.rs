@@ -38,6 +38,10 @@ pub(super) fn render(report: &AdviseReport) -> String {
         out.push_str(&paragraph("", content::POLICIES));
         out.push_str(&table(&policies));
     }
+    let rules = content::rules(report);
+    if !rules.is_empty() {
+        out.push_str(&format!("{}<pre>{}</pre>\n", paragraph("", content::RULES), escaped(&rules)));
+    }
     let compared = classes::compared(report);
     if report.total.verdict != AdviseVerdict::Empty {
         out.extend(charts(report, &compared).iter().map(|chart| chart.drawing().svg() + "\n"));

@@ -36,6 +36,10 @@ pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> Str
     }
     if !details {
         out.push_str(&format!("\n{}", classes::services(report).render(2)));
+        let rules = content::rules(report);
+        if !rules.is_empty() {
+            out.push_str(&format!("\n{}\n\n{rules}", paragraph(content::RULES)));
+        }
         out.push_str("\n--detail has every mode, protocols, pairs of hosts and codecs.\n");
         return out;
     }

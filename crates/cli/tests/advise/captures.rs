@@ -98,6 +98,28 @@ fn a_log_shrinks_and_every_column_says_so() {
     assert!(!words.contains('\u{1b}'), "colours in a pipe");
 }
 
+#[test]
+fn the_rules_to_paste_are_good_in_a_configuration_and_stand_on_the_page() {
+    let dir = Workdir::create().unwrap();
+    let (log, page) = (file(&dir, "log.pcap", &log()), dir.path().join("page.html"));
+    let words = text(&advise(&[&log], &["--html", page.to_str().unwrap()]));
+    let rules = words.find("# syslog").zip(words.find("\n--detail")).map(|(from, to)| &words[from..to]);
+    let rules = rules.unwrap_or_else(|| panic!("no rules in\n{words}"));
+    assert!(rules.contains("ports = [514]\n"), "{rules}");
+    assert!(fs::read_to_string(&page).unwrap().contains("ports = [514]\n"));
+    let strait = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
+        let output = command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    strait(&["keygen", "node.key"]);
+    let node = "[node]\naddresses = [\"10.1.0.9/24\"]\nprivate_key_file = \"node.key\"\n\n";
+    fs::write(dir.path().join("strait.toml"), format!("{node}{rules}")).unwrap();
+    strait(&["check", "strait.toml"]);
+    let noise = file(&dir, "tls.pcap", &noise());
+    assert!(!text(&advise(&[&noise], &[])).contains("[[compress]]"), "for nothing there are none");
+}
+
 /// Returns true if the report says that a tunnel costs more than none; that is compared with the figures.
 fn costs_more(capture: &Path) -> bool {
     let report = json(&[capture], &[]);
