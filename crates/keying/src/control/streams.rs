@@ -16,10 +16,12 @@ impl Control {
     }
 
     /// Begins a connection for streams with `peer`, where it was heard last or is looked for. What comes of it is said by
-    /// [`Control::poll_lent`]. While there is no session with the peer, one is begun first, and this has to be asked again.
+    /// [`Control::poll_lent`]. While there is no session with the peer, one is begun too, and the connection beside its handshake;
+    /// where the peer has to be looked for first, this has to be asked again.
     pub fn connect_streams(&mut self, peer: PeerId, now: Time) {
-        self.handshakes.connect_streams(&mut self.sessions, peer, now);
+        self.handshakes.want_session(&mut self.sessions, peer, now);
         self.handshakes.begin(&mut self.sessions, peer, now);
+        self.handshakes.connect_streams(&mut self.sessions, peer, now);
         self.handshakes.pump(&mut self.sessions, now);
     }
 

@@ -98,9 +98,11 @@ impl Watch {
         self.sessions = sessions;
     }
 
-    /// Whether another session was agreed since this was asked last; `sessions` is how many there were so far.
+    /// True if another session was agreed since this was called last; `sessions` is how many there were so far. The first may be agreed
+    /// beside the connection.
     const fn is_older_than(&mut self, sessions: u64) -> bool {
-        core::mem::replace(&mut self.sessions, sessions) != sessions
+        let before = core::mem::replace(&mut self.sessions, sessions);
+        before != 0 && before != sessions
     }
 
     /// A datagram is sent to find out whether the path carries.

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 use strait_ipsec::{PeerId, Reason, inbound};
 
+use super::super::peer::initiation::InitiationState;
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::channel::{CannotConnect, ChannelId, CloseCode};
@@ -12,18 +13,24 @@ use crate::sessionless::key_name;
 use crate::{Action, PublicKey, Role};
 
 impl Handshakes {
-    /// Begins a connection for streams with a peer that there is a session with; else the session is wanted first, which also
-    /// says where the peer is and how fast it takes.
-    pub(crate) fn connect_streams(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
-        let Some((peer, context)) = sessions.with(id) else { return };
-        let under_way =
-            |owner: &ChannelOwner| owner.peer == id && matches!(owner.stage, ChannelStage::Streams);
-        if self.owners.values().any(under_way) {
-            return;
+    /// Wants a session with a peer that streams wait for, if there is none: what they say leaves within one.
+    pub(crate) fn want_session(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        if let Some((peer, context)) = sessions.with(id)
+            && peer.pairs.in_use().is_none()
+        {
+            peer.packets_wait(now, context);
         }
-        let to = peer.config.spec.counters.endpoint.get();
-        let Some(to) = to.filter(|_| peer.pairs.in_use().is_some()) else {
-            return peer.packets_wait(now, context);
+    }
+
+    /// Begins a connection for streams with a peer that there is a session with, or a handshake under way: beside it the connection
+    /// takes no round trip of its own.
+    pub(crate) fn connect_streams(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        let Some((peer, _)) = sessions.with(id) else { return };
+        let is_found = peer.pairs.in_use().is_some()
+            || matches!(peer.initiation.state(), InitiationState::Connecting { .. });
+        let to = peer.config.spec.counters.endpoint.get().filter(|_| is_found);
+        let Some(to) = to.filter(|_| !self.has(id, |stage| matches!(stage, ChannelStage::Streams))) else {
+            return;
         };
         match self.channels.connect_streams(to, peer.config.key, now) {
             Some(Ok(channel)) => {
@@ -60,10 +67,17 @@ impl Handshakes {
         self.begin_where_proved(sessions, peer, from, now);
     }
 
-    /// Begins a session with a peer that proved that it is at `from`, if there is none: this node was restarted, which the peer does not
-    /// know. What streams send waits for a session.
+    /// True if a channel of a peer is at such a stage.
+    fn has(&self, id: PeerId, is_meant: impl Fn(&ChannelStage) -> bool) -> bool {
+        self.owners.values().any(|owner| owner.peer == id && is_meant(&owner.stage))
+    }
+
+    /// Begins a session with a peer that proved that it is at `from`, if there is none and it begins none: this node was restarted, which
+    /// the peer does not know. What streams send waits for a session.
     fn begin_where_proved(&mut self, sessions: &mut Sessions, id: PeerId, from: SocketAddr, now: Time) {
-        if sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {
+        let begins =
+            self.has(id, |stage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. }));
+        if begins || sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {
             return;
         }
         sessions.move_to(id, from);
