@@ -179,14 +179,23 @@ impl Case {
         }
     }
 
+    /// Waits until both hosts have their IPv6 addresses: a kernel gives the route to one that it has just taken to a thread of its own, and
+    /// until then drops what comes for it, answers too.
+    fn wait_for_addresses(&self, pair: &Pair) {
+        for (which, host) in [&pair.hosts.a, &pair.hosts.b].into_iter().enumerate() {
+            for address in self.protected(pair, which).into_iter().filter(IpAddr::is_ipv6) {
+                eventually("the address is the host's", || {
+                    let found = host.command("ip").args(["route", "get", &address.to_string()]).output();
+                    found.unwrap().stdout.starts_with(b"local ")
+                });
+            }
+        }
+    }
+
     /// Echo requests to a site, all of which are answered.
     pub(crate) fn ping(&self, pair: &Pair, to: usize, address: IpAddr, count: usize, arguments: &[&str]) {
-        let (from, there) = ([&pair.hosts.a, &pair.hosts.b][1 - to], [&pair.hosts.a, &pair.hosts.b][to]);
-        // A kernel gives the route to an IPv6 address that it has just taken to a thread of its own.
-        eventually("the address is the host's", || {
-            let route = there.command("ip").args(["route", "get", &address.to_string()]).output().unwrap();
-            route.stdout.starts_with(b"local ")
-        });
+        let from = [&pair.hosts.a, &pair.hosts.b][1 - to];
+        self.wait_for_addresses(pair);
         let (answered, said) = echoes(from, count, &[arguments, &[&address.to_string()]].concat());
         assert_eq!(answered, count, "{self:?} to {address}: {said}\n{}", self.evidence(pair));
     }
