@@ -77,7 +77,7 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
     let options = TransferOptions { like, ..options(&flags.how) };
     // What is wrong with the paths is said before anything else is done.
     origin(&paths, &options)?;
-    let mut outbox = WaitingTransfer { flags, place: &place, paths: &paths, home: None };
+    let mut outbox = WaitingTransfer::new(flags, &place, &paths);
     if let Some(window) = flags.between {
         return Err(outbox.wait(&format!("goes between {window}"))?);
     }

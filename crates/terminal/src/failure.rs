@@ -69,6 +69,13 @@ impl Failure {
         self
     }
 
+    /// Adds a line to what to do about it.
+    pub fn also(self, line: impl fmt::Display) -> Failure {
+        let remedy =
+            self.remedy.as_ref().map_or_else(|| line.to_string(), |first| format!("{first}\n  {line}"));
+        self.remedy(remedy)
+    }
+
     /// Sets what the exit code says.
     pub fn code(mut self, code: Code) -> Failure {
         self.code = code;

@@ -21,27 +21,46 @@ const DAY_MIN: u64 = 4 << 20;
 
 /// A transfer of `send` that may have to wait in the outbox.
 pub(super) struct WaitingTransfer<'a> {
-    pub(super) flags: &'a SendFiles,
-    pub(super) place: &'a PeerPlace,
-    pub(super) paths: &'a [PathBuf],
-    /// The outbox, once it was looked for.
-    pub(super) home: Option<OutboxHome>,
+    flags: &'a SendFiles,
+    place: &'a PeerPlace,
+    paths: &'a [PathBuf],
+    /// The time at which the command began, in seconds since 1970.
+    began: i64,
+    /// The outbox, and the transfer as it has it, once they were looked for.
+    found: Option<(OutboxHome, TransferOrder)>,
 }
 
-impl WaitingTransfer<'_> {
+impl<'a> WaitingTransfer<'a> {
+    pub(super) fn new(
+        flags: &'a SendFiles,
+        place: &'a PeerPlace,
+        paths: &'a [PathBuf],
+    ) -> WaitingTransfer<'a> {
+        WaitingTransfer { flags, place, paths, began: outbox::now(), found: None }
+    }
+
     /// Looks for the outbox while the daemon is there that knows which it is.
     pub(super) fn find(&mut self) {
-        self.home = OutboxHome::find(self.flags.how.tunnel.as_deref(), None).ok();
+        self.found = self.look().ok();
+    }
+
+    fn look(&self) -> Result<(OutboxHome, TransferOrder), Failure> {
+        let home = OutboxHome::find(self.flags.how.tunnel.as_deref(), None)?;
+        let order = self.order(&home)?;
+        Ok((home, order))
     }
 
     /// Leaves it in the outbox; returns what is to be said of it, which begins with `why`.
-    pub(super) fn wait(mut self, why: &str) -> Result<Failure, Failure> {
-        let home = match self.home.take() {
-            Some(home) => home,
-            None => OutboxHome::find(self.flags.how.tunnel.as_deref(), None)?,
+    pub(super) fn wait(&mut self, why: &str) -> Result<Failure, Failure> {
+        let (home, order) = match self.found.take() {
+            Some(found) => found,
+            None => self.look()?,
         };
-        let order = self.order(&home)?;
-        let id = match self.waiting(&home, &order)? {
+        let limits = limits(self.flags);
+        // A copy is of another time.
+        let is_same = |it: &QueuedTransfer| it.order == order && it.limits == limits && !order.spooled;
+        let waiting = home.open()?.waiting().find(|it| is_same(it)).map(|it| it.id);
+        let id = match waiting {
             Some(id) => id,
             None => self.accept(&home, order)?,
         };
@@ -61,36 +80,46 @@ impl WaitingTransfer<'_> {
     }
 
     /// Leaves it in the outbox if its peer is away or was lost; returns what is to be said of it.
-    pub(super) fn wait_after(self, none: NoStream) -> Failure {
+    pub(super) fn wait_after(mut self, none: NoStream) -> Failure {
+        if none.is_busy
+            && let Ok(Some(id)) = self.earlier_run()
+        {
+            let why = format!("another run sends it: the transfer is in the outbox as {id}");
+            return Failure::new(why).code(Code::Queued);
+        }
         let Some(why) = none.unreached else { return none.into() };
         let why = format!("{} {why}", self.place.peer);
-        let cannot = |failure| {
-            Failure::from(none).remedy(format!("nor can the transfer wait in the outbox: {failure}"))
-        };
+        let cannot =
+            |failure| Failure::from(none).also(format!("the transfer cannot wait in the outbox: {failure}"));
         self.wait(&why).unwrap_or_else(cannot)
     }
 
-    /// Takes it out of the outbox, in which an earlier run left it: all of it has arrived.
+    /// Takes what earlier runs left of it out of the outbox: all of it has arrived.
     pub(super) fn arrived(self) {
-        let Some(home) = self.home.as_ref().filter(|home| home.folder.is_dir()) else { return };
-        let taken_out = self.order(home).and_then(|order| match self.waiting(home, &order)? {
-            Some(id) => home.open()?.cancel(id, outbox::now()).map_err(outbox::refused),
-            None => Ok(()),
-        });
-        if let Err(failure) = taken_out {
-            eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
+        while let Some(id) = self.earlier_run().unwrap_or_default() {
+            let home = self.found.as_ref().map(|(home, _)| home);
+            let taken_out = home.map(|home| home.open()?.cancel(id, outbox::now()).map_err(outbox::refused));
+            if let Some(Err(failure)) = taken_out {
+                return eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
+            }
         }
     }
 
-    /// Returns the transfer of the same files to the same place that waits for nothing but its peer, if there is one.
-    fn waiting(&self, home: &OutboxHome, order: &TransferOrder) -> Result<Option<TransferId>, Failure> {
-        let outbox = home.open()?;
-        // A copy is of another time, and what has a time of its own is another transfer.
-        let alone = !order.spooled && self.flags.between.is_none() && self.flags.expire.is_none();
-        let is_same = |it: &&QueuedTransfer| {
-            alone && it.order == *order && it.limits.between.is_none() && it.limits.expires.is_none()
+    /// Returns a transfer of the same files to the same place, or of a copy of them, that an earlier run left and that waits for nothing
+    /// but its peer.
+    fn earlier_run(&self) -> Result<Option<TransferId>, Failure> {
+        let Some((home, order)) = self.found.as_ref().filter(|(home, _)| home.folder.is_dir()) else {
+            return Ok(None);
         };
-        Ok(outbox.waiting().find(is_same).map(|it| it.id))
+        let is_same = |it: &&QueuedTransfer| {
+            let order = TransferOrder { spooled: it.order.spooled, ..order.clone() };
+            let limits = &it.limits;
+            it.order == order
+                && it.accepted <= self.began
+                && limits.between.is_none()
+                && limits.expires.is_none()
+        };
+        Ok(home.open()?.waiting().find(is_same).map(|it| it.id))
     }
 
     fn accept(&self, home: &OutboxHome, order: TransferOrder) -> Result<TransferId, Failure> {

@@ -131,7 +131,7 @@ impl FileService {
                 continue;
             }
             let name = &folder.section.name;
-            let task = FileTask::Owed(Box::new(folder.clone()));
+            let task = FileTask::Owed(Box::new(folder.for_one(&String::new())));
             if let Err(error) = self.workers.start(&format!("[[folder]] {name}"), *owner, &task, &[]) {
                 tracing::warn!("{name}: on_receive: cannot run what is owed: {error}");
             }

@@ -18,6 +18,7 @@ use strait_node::private_daemon::PrivateDaemon;
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
+use strait_transfer::message::FaultReason;
 use strait_transfer::session::{SILENCE, StreamEnds, TransferError};
 
 use super::address::PeerPlace;
@@ -66,18 +67,20 @@ pub(crate) struct NoStream {
     failure: Failure,
     /// The words for a peer that another time may be there.
     pub(crate) unreached: Option<&'static str>,
+    /// True if another run of the same transfer has the peer's folder.
+    pub(crate) is_busy: bool,
 }
 
 impl NoStream {
     fn asked(error: ClientError) -> NoStream {
         let unreached = matches!(error, ClientError::Refused { .. }).then_some("is away");
-        NoStream { failure: running::refused(error), unreached }
+        NoStream { failure: running::refused(error), unreached, is_busy: false }
     }
 }
 
 impl From<Failure> for NoStream {
     fn from(failure: Failure) -> NoStream {
-        NoStream { failure, unreached: None }
+        NoStream { failure, unreached: None, is_busy: false }
     }
 }
 
@@ -174,7 +177,9 @@ impl PeerStream {
     /// Why a transfer over it ended before its end.
     pub(super) fn failed(&self, error: TransferError) -> NoStream {
         let is_lost = matches!(error, TransferError::Interrupted(_)) && !self.is_unheard(&error);
-        NoStream { failure: self.why_failed(error), unreached: is_lost.then_some("was lost meanwhile") }
+        let unreached = is_lost.then_some("was lost meanwhile");
+        let is_busy = matches!(&error, TransferError::Refused(fault) if fault.reason == FaultReason::Busy);
+        NoStream { failure: self.why_failed(error), unreached, is_busy }
     }
 
     fn why_failed(&self, error: TransferError) -> Failure {

@@ -158,7 +158,8 @@ impl LoginService {
             patience: seconds_of(PAM_VARIABLE, PAM),
             logs: logs.clone(),
         };
-        let keeper = Keeper { logs, section };
+        // A keeper reads nothing of who may be which account.
+        let keeper = Keeper { logs, section: LoginSection { kerberos: None, ..section } };
         if let Err(error) = self.workers.start(&permit, &keeper, stream.as_fd()) {
             let (reason, text) = match error.kind() {
                 io::ErrorKind::ResourceBusy => (RefusedReason::TooMany, "this peer has too many streams"),

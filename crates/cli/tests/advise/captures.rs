@@ -112,8 +112,8 @@ fn the_rules_to_paste_are_good_in_a_configuration_and_stand_on_the_page() {
         let output = command.args(arguments).current_dir(dir.path()).stdin(Stdio::null()).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     };
-    strait(&["keygen", "node.key"]);
-    let node = "[node]\naddresses = [\"10.1.0.9/24\"]\nprivate_key_file = \"node.key\"\n\n";
+    strait(&["keygen", "--out", "node.key"]);
+    let node = "[node]\naddress = [\"10.1.0.9/24\"]\nprivate_key_file = \"node.key\"\n\n";
     fs::write(dir.path().join("strait.toml"), format!("{node}{rules}")).unwrap();
     strait(&["check", "strait.toml"]);
     let noise = file(&dir, "tls.pcap", &noise());

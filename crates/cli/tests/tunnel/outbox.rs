@@ -119,7 +119,7 @@ fn a_send_whose_node_is_lost_waits_in_the_outbox_and_goes_on_from_there() {
     let size = 6_000_000;
     fs::write(offices.here.join("f"), noise(size, 1)).unwrap();
     let lose = |offices: &mut Offices| {
-        let mut command = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "16Mbit"]);
+        let mut command = offices.pair.daemon(0).command(&["send", "f", "site-b", "--max-rate", "8Mbit"]);
         command.current_dir(&offices.here).stderr(Stdio::piped());
         let sending = command.spawn().unwrap();
         let (partial, before) =

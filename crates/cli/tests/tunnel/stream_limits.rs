@@ -83,6 +83,29 @@ fn a_stream_that_asks_by_halves_gives_its_process_back_which_has_memory_of_its_o
 }
 
 #[test]
+fn a_peer_lists_more_folders_than_a_message_between_processes_holds() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let mut sections = String::new();
+    for number in 0..600 {
+        let path = pair.dir.path().join(format!("folder-{number}"));
+        fs::create_dir(&path).unwrap();
+        let path = path.display();
+        sections += &format!(
+            "[[folder]]\nname = \"{number}\"\npath = \"{path}\"\nowner = \"root\"\nread = [\"site-a\"]\n"
+        );
+    }
+    pair.start(0, Extra::default());
+    pair.start(1, Extra { sections: &sections, ..Extra::default() });
+    pair.wait_for_session();
+    let listed = pair.daemon(0).command(&["ls", "site-b:", "--json"]).output().unwrap();
+    let names = String::from_utf8(listed.stdout).unwrap();
+    assert_eq!(names.lines().count(), 600, "{}\n{}", String::from_utf8_lossy(&listed.stderr), pair.logs());
+}
+
+#[test]
 fn who_may_use_no_folder_is_refused_without_a_process() {
     if !allowed() {
         return;

@@ -91,11 +91,11 @@ pub struct SessionRefused {
     pub text: String,
 }
 
-/// True if `random` refuses a stream of a node that is not listed: once half of the places are taken, the more are, the likelier, so that
-/// those who fill places as soon as they are free do not get each of them (as `MaxStartups` in sshd_config(5)).
-const fn is_refused_early(taken: usize, most: usize, random: u64) -> bool {
-    let half = most / 2;
-    random % ((most - half) as u64) < taken.saturating_sub(half) as u64
+/// True if `random` refuses a stream of a node that is not listed: once half of the places beside sessions are taken, the more are, the
+/// likelier, so that those who fill places as soon as they are free do not get each of them (as `MaxStartups` in sshd_config(5)).
+const fn is_refused_early(taken: usize, random: u64) -> bool {
+    let half = STREAMS / 2;
+    random % (half as u64) < taken.saturating_sub(half) as u64
 }
 
 impl LoginWorkers {
@@ -152,13 +152,14 @@ impl LoginWorkers {
             self.running.iter().filter(|(_, logs)| same(&logs.head)).count()
         };
         let of_peer = count(&|it| it.peer == head.peer);
-        let places = Places { all: ALL_MAX, peer: STREAMS + usize::from(sessions), own: OWN };
+        let sessions = usize::from(sessions);
+        let places = Places { all: ALL_MAX, peer: STREAMS + sessions, own: OWN };
         if head.peer == UNLISTED {
             let site = |it: &StreamHead| Source::site(it.from.ip());
             let near = count(&|it| it.peer == UNLISTED && site(it) == site(head));
             let greedy =
                 count(&|it| it.key == head.key) >= OF_UNLISTED || near >= places.peer / UNLISTED_SHARE;
-            if greedy || is_refused_early(of_peer, places.peer, random) {
+            if greedy || is_refused_early(of_peer.saturating_sub(sessions), random) {
                 return false;
             }
         }
@@ -524,7 +525,7 @@ mod tests {
 
     #[test]
     fn nodes_that_are_not_listed_are_refused_at_random_before_all_places_are_taken() {
-        let refused = |taken| (0..32).filter(|random| is_refused_early(taken, 64, *random)).count();
+        let refused = |taken| (0..32).filter(|random| is_refused_early(taken, *random)).count();
         assert_eq!([0, 32, 33, 48, 63, 64].map(refused), [0, 0, 1, 16, 31, 32]);
     }
 }

@@ -3,16 +3,16 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStringExt;
-use std::time::Duration;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ProcessChannel, fork, name_process};
+use super::{ProcessChannel, checked, fork, name_process};
 use crate::logging::{self, Form};
 
 /// The descriptor with the task: the first behind standard input, output and errors.
@@ -21,23 +21,26 @@ const TASK: RawFd = 3;
 const PROGRAM: &CStr = c"/proc/self/exe";
 /// The exit status of a process that could not become another (as shells have it).
 const NOT_STARTED: libc::c_int = 127;
-/// The time for handing over a task, for which the system has room at once.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// Starts a process called `name` that runs this program from its beginning, with a task and the descriptors for it, and returns its
 /// number. Behind its name it has the words of this process, so that people see whose it is. As [`fork`], it reads nothing from standard
 /// input, and signals do not end it.
 ///
 /// # Errors
-/// When the task is too long, or the system has no process left.
+/// When this program cannot be run, or the system has no process or no memory left.
 pub(crate) fn start_anew(
     name: &CStr,
     task: &impl Serialize,
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<libc::pid_t> {
+    // SAFETY: the text ends in a zero byte and outlives the call.
+    checked(unsafe { libc::faccessat(libc::AT_FDCWD, PROGRAM.as_ptr(), libc::X_OK, libc::AT_EACCESS) })?;
+    // Of any length, as a configuration is.
+    let mut text = memory(name)?;
+    text.write_all(&serde_json::to_vec(task)?)?;
+    text.rewind()?;
     let (ours, theirs) = ProcessChannel::pair()?;
-    ours.set_patience(PATIENCE)?;
-    ours.send(&serde_json::to_vec(&(logging::form(), task))?, descriptors)?;
+    let descriptors: Vec<_> = [text.as_fd()].into_iter().chain(descriptors.iter().copied()).collect();
+    ours.send(&serde_json::to_vec(&logging::form())?, &descriptors)?;
     let others = std::env::args_os().skip(1).map(|word| CString::new(word.into_vec()));
     let words: Vec<CString> = [Ok(name.to_owned())].into_iter().chain(others).collect::<Result<_, _>>()?;
     let words: Vec<_> = words.iter().map(|word| word.as_ptr()).chain([std::ptr::null()]).collect();
@@ -76,8 +79,20 @@ pub(crate) fn take_task<T: DeserializeOwned>() -> io::Result<(T, Vec<OwnedFd>)> 
     }
     // SAFETY: the descriptor is a socket's that this process was started with; nothing else knows of it.
     let channel = ProcessChannel::from(unsafe { OwnedFd::from_raw_fd(TASK) });
-    let (text, descriptors) = channel.receive()?;
-    let (form, task): (Form, T) = serde_json::from_slice(&text)?;
+    let (form, descriptors) = channel.receive()?;
+    let form: Form = serde_json::from_slice(&form)?;
     logging::start(form).map_err(io::Error::other)?;
-    Ok((task, descriptors))
+    let mut descriptors = descriptors.into_iter();
+    let mut text = Vec::new();
+    File::from(descriptors.next().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut text)?;
+    Ok((serde_json::from_slice(&text)?, descriptors.collect()))
+}
+
+/// Returns a file in memory that no path leads to.
+fn memory(name: &CStr) -> io::Result<File> {
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    let made = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
+    checked(made)?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    Ok(File::from(unsafe { OwnedFd::from_raw_fd(made) }))
 }

@@ -76,6 +76,25 @@ fn the_first_stream_waits_for_round_trips_only() {
     }
 }
 
+/// The peer is elsewhere when a stream is begun, and says so before the connection at its old address is given up.
+#[test]
+fn a_first_stream_follows_a_peer_that_moved_before_it() {
+    let _seed = Seed(18);
+    let mut network = pair(18, |pair| {
+        pair.answer = Some(Start::OnTraffic);
+        for link in [&mut pair.forth, &mut pair.back] {
+            link.delay = millis(30);
+        }
+    });
+    network.readdress(B, "198.51.100.7:4500".parse().unwrap());
+    network.send_stream(A, B, 1_000, StreamPriority::Normal);
+    network.run_for(seconds(3));
+    assert_eq!(network.node(B).streams().tally().read, 0);
+    network.send(B, &Conversation::new(v4(B, A, 9), Filler::Random).next_packet(100));
+    let done = network.run_until(seconds(3), |network| network.node(B).streams().tally().read == 1_000);
+    assert!(done, "{:?}", network.node(A).streams().tally());
+}
+
 #[test]
 fn a_file_fills_a_satellite_link() {
     let _seed = Seed(1);

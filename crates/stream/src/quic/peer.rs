@@ -40,7 +40,7 @@ pub(super) struct StreamPeer {
     pub(super) waiting: Vec<WaitingStream>,
     /// The time at which a connection is requested, if no session comes before.
     asks_at: Option<Time>,
-    /// Sessions that there had been at the last request, which without a session only begins one.
+    /// Sessions that there had been at the last request, which begins one where there is none.
     asked_in: u64,
     /// Why the last one was not made.
     pub(super) failed: Option<String>,

@@ -39,6 +39,8 @@ const UNHEARD_FIRST: Duration = Duration::from_secs(600);
 const SEARCH: Duration = Duration::from_secs(15);
 /// How long the connection of a peer that is heard may stay silent.
 const HEARD: Duration = Duration::from_secs(3);
+/// The time within which the first session comes that was begun with the connection: that of an attempt.
+const BESIDE: Duration = Duration::from_secs(10);
 /// How long a connection without streams is kept: the end that began it opens streams on it for so long, the other as long again,
 /// so that hardly any is opened that the other end has forgotten.
 const IDLE: Duration = Duration::from_secs(60);
@@ -99,10 +101,10 @@ impl Watch {
     }
 
     /// True if another session was agreed since this was called last; `sessions` is how many there were so far. The first may be agreed
-    /// beside the connection.
-    const fn is_older_than(&mut self, sessions: u64) -> bool {
+    /// beside the connection, in no more time than one attempt takes.
+    fn is_older_than(&mut self, sessions: u64, now: Time) -> bool {
         let before = core::mem::replace(&mut self.sessions, sessions);
-        before != 0 && before != sessions
+        before != sessions && (before != 0 || self.opened + BESIDE <= now)
     }
 
     /// A datagram is sent to find out whether the path carries.
@@ -220,7 +222,7 @@ impl Streams {
             quic.path_changed(self.pool.epoch.instant(now));
             return self.pool.ask(handle, now);
         }
-        if watch.is_older_than(peer.counters.stream.sessions()) {
+        if watch.is_older_than(peer.counters.stream.sessions(), now) {
             return self.doubt(handle, now);
         }
         if watch.is_dead(peer.counters.in_datagrams.get(), quic.rtt(), now) {
@@ -268,7 +270,7 @@ impl Streams {
     pub(super) fn doubt_older(&mut self, peer: PeerId, sessions: u64, now: Time) {
         for handle in self.pool.handles_of(peer) {
             let connection = self.pool.live.get_mut(&handle);
-            if connection.is_some_and(|connection| connection.watch.is_older_than(sessions)) {
+            if connection.is_some_and(|connection| connection.watch.is_older_than(sessions, now)) {
                 self.doubt(handle, now);
             }
         }

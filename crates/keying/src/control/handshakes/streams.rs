@@ -29,9 +29,7 @@ impl Handshakes {
         let is_found = peer.pairs.in_use().is_some()
             || matches!(peer.initiation.state(), InitiationState::Connecting { .. });
         let to = peer.config.spec.counters.endpoint.get().filter(|_| is_found);
-        let Some(to) = to.filter(|_| !self.has(id, |stage| matches!(stage, ChannelStage::Streams))) else {
-            return;
-        };
+        let Some(to) = to.filter(|to| !self.is_begun(id, *to, now)) else { return };
         match self.channels.connect_streams(to, peer.config.key, now) {
             Some(Ok(channel)) => {
                 self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Streams });
@@ -65,6 +63,23 @@ impl Handshakes {
         }
         self.lend_to(id, Some((peer, key)), now);
         self.begin_where_proved(sessions, peer, from, now);
+    }
+
+    /// True if a connection for streams with a peer is begun at `to`; one that was begun elsewhere is given up.
+    fn is_begun(&mut self, id: PeerId, to: SocketAddr, now: Time) -> bool {
+        let is_meant =
+            |owner: &ChannelOwner| owner.peer == id && matches!(owner.stage, ChannelStage::Streams);
+        let Some(channel) =
+            self.owners.iter().find(|(_, owner)| is_meant(owner)).map(|(channel, _)| *channel)
+        else {
+            return false;
+        };
+        if self.channels.remote(channel) == Some(to) {
+            return true;
+        }
+        self.owners.remove(&channel);
+        self.channels.close(channel, CloseCode::GaveUp, now);
+        false
     }
 
     /// True if a channel of a peer is at such a stage.
