@@ -88,10 +88,12 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
         push_from(&flags.how, &place, stream, &paths, transfer, options)
     });
     match sent {
-        Ok(()) => outbox.arrived(),
-        Err(none) => return Err(outbox.wait_after(none)),
+        Ok(()) => {
+            outbox.arrived();
+            Ok(())
+        }
+        Err(none) => Err(outbox.wait_after(none)),
     }
-    Ok(())
 }
 
 /// Makes a folder of a peer like one here.

@@ -5,14 +5,15 @@ mod anew;
 mod channel;
 
 use std::ffi::{CStr, CString};
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-pub(crate) use anew::{name, start_anew, take_task};
+pub(crate) use anew::{start_anew, take_task};
 pub(crate) use channel::ProcessChannel;
 
 /// How a process ends that panicked, as Rust programs do.
@@ -54,6 +55,20 @@ pub(crate) fn fork(
 pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor stays open and the same as long as it is registered, which owns it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+/// Returns a file in memory that no folder has.
+pub(crate) fn memory_file(name: &CStr) -> io::Result<File> {
+    // SAFETY: the name ends in a zero byte and outlives the call.
+    let make = |flags| unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | flags) };
+    // A system may take none without it (`vm.memfd_noexec`); before Linux 6.3, it is unknown.
+    let made = match make(libc::MFD_NOEXEC_SEAL) {
+        -1 => make(0),
+        made => made,
+    };
+    checked(made)?;
+    // SAFETY: the descriptor was just made and has no other owner.
+    Ok(unsafe { File::from_raw_fd(made) })
 }
 
 /// Gives this process the name that `ps` shows.

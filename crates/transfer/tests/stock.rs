@@ -1,4 +1,4 @@
-//! What others write is opened, and others open what is written here: the programs `age` and `zstd`.
+//! Sealed objects of the programs `age` and `zstd`, which are opened here, and ours, which they open.
 #![allow(clippy::unwrap_used)]
 
 #[path = "stock/upload.rs"]

@@ -43,9 +43,8 @@ pub(super) fn services<'a>(
     table: &FigureTable,
     group: &'a ClassGroup,
 ) -> impl Iterator<Item = (Service, &'a ClassReport)> {
-    let keys = table.sorted().into_iter().map(|(key, _)| key).collect::<Vec<_>>();
-    let pairs = keys.into_iter().zip(&group.classes);
-    pairs.filter_map(|(key, class)| match key {
+    let keys: Vec<ClassKey> = table.sorted().into_iter().map(|(key, _)| key).collect();
+    keys.into_iter().zip(&group.classes).filter_map(|(key, class)| match key {
         ClassKey::Service(service) => Some((service, class)),
         _ => None,
     })
@@ -53,10 +52,9 @@ pub(super) fn services<'a>(
 
 /// True for each version of IP, 4 and 6, that packets of a table of pairs have.
 pub(super) fn versions(pairs: &FigureTable) -> [bool; 2] {
-    let has = |v6: bool| {
-        pairs.sorted().iter().any(|(key, _)| matches!(key, ClassKey::Pair(one, _) if one.is_ipv6() == v6))
-    };
-    [has(false), has(true)]
+    let pairs = pairs.sorted();
+    [false, true]
+        .map(|v6| pairs.iter().any(|(key, _)| matches!(key, ClassKey::Pair(one, _) if one.is_ipv6() == v6)))
 }
 
 fn name(key: &ClassKey, terms: &PriceTerms<'_>) -> String {

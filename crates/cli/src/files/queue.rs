@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 
 use strait_transfer::TransferId;
 use strait_transfer::outbox::spool::SpoolFolder;
-use strait_transfer::outbox::{PathBytes, QueuedTransfer, TransferLimits, TransferOrder, TransferPriority};
+use strait_transfer::outbox::{
+    FolderDisk, Outbox, PathBytes, QueuedTransfer, TransferLimits, TransferOrder, TransferPriority,
+};
 use strait_transfer::path::Printable;
 
 use super::address::PeerPlace;
@@ -82,7 +84,7 @@ impl<'a> WaitingTransfer<'a> {
     /// Leaves it in the outbox if its peer is away or was lost; returns what is to be said of it.
     pub(super) fn wait_after(mut self, none: NoStream) -> Failure {
         if none.is_busy
-            && let Ok(Some(id)) = self.earlier_run()
+            && let Some(id) = self.with_earlier_runs(|_, ids| Ok(ids.first().copied())).ok().flatten()
         {
             let why = format!("another run sends it: the transfer is in the outbox as {id}");
             return Failure::new(why).code(Code::Queued);
@@ -96,20 +98,23 @@ impl<'a> WaitingTransfer<'a> {
 
     /// Takes what earlier runs left of it out of the outbox: all of it has arrived.
     pub(super) fn arrived(self) {
-        while let Some(id) = self.earlier_run().unwrap_or_default() {
-            let home = self.found.as_ref().map(|(home, _)| home);
-            let taken_out = home.map(|home| home.open()?.cancel(id, outbox::now()).map_err(outbox::refused));
-            if let Some(Err(failure)) = taken_out {
-                return eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
-            }
+        let taken_out = self.with_earlier_runs(|outbox, ids| {
+            let now = outbox::now();
+            ids.iter().try_for_each(|id| outbox.cancel(*id, now)).map_err(outbox::refused)
+        });
+        if let Err(failure) = taken_out {
+            eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
         }
     }
 
-    /// Returns a transfer of the same files to the same place, or of a copy of them, that an earlier run left and that waits for nothing
-    /// but its peer.
-    fn earlier_run(&self) -> Result<Option<TransferId>, Failure> {
+    /// Calls `then` with the outbox and the transfers of the same files to the same place, or of copies of them, that earlier runs left in
+    /// it and that wait for nothing but their peer; without an outbox there is nothing to call it with.
+    fn with_earlier_runs<T: Default>(
+        &self,
+        then: impl FnOnce(&mut Outbox<FolderDisk>, &[TransferId]) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let Some((home, order)) = self.found.as_ref().filter(|(home, _)| home.folder.is_dir()) else {
-            return Ok(None);
+            return Ok(T::default());
         };
         let is_same = |it: &&QueuedTransfer| {
             let order = TransferOrder { spooled: it.order.spooled, ..order.clone() };
@@ -119,7 +124,9 @@ impl<'a> WaitingTransfer<'a> {
                 && limits.between.is_none()
                 && limits.expires.is_none()
         };
-        Ok(home.open()?.waiting().find(is_same).map(|it| it.id))
+        let mut outbox = home.open()?;
+        let ids: Vec<TransferId> = outbox.waiting().filter(is_same).map(|it| it.id).collect();
+        then(&mut outbox, &ids)
     }
 
     fn accept(&self, home: &OutboxHome, order: TransferOrder) -> Result<TransferId, Failure> {

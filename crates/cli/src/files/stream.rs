@@ -62,7 +62,7 @@ pub(crate) struct PeerStream {
     _own: Option<PrivateDaemon>,
 }
 
-/// Why there is no stream, or none any more.
+/// The reason for having no stream, or none any more.
 pub(crate) struct NoStream {
     failure: Failure,
     /// The words for a peer that another time may be there.

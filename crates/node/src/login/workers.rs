@@ -26,7 +26,7 @@ use super::records::LoginRecord;
 use super::signals::{signal_process, unblock};
 use crate::daemon;
 use crate::privileges;
-use crate::process::{self, ProcessChannel, checked, fork, start_anew, take_task};
+use crate::process::{ProcessChannel, checked, fork, start_anew, take_task};
 use crate::services::{Places, StreamHead, TimeLimit, UNLISTED, say_last, unfit};
 
 /// The name of a monitor.
@@ -251,11 +251,8 @@ impl AsFd for KeeperPort {
 /// Serves the stream that this process was started for by [`LoginWorkers::start`], if it was, and returns its exit status: it is the
 /// monitor, and its keeper does `body` with what it was given.
 pub fn serve_login<T: DeserializeOwned>(body: impl FnOnce(T, &KeeperPort, UnixStream) -> i32) -> Option<i32> {
-    if process::name()?.as_c_str() != NAME {
-        return None;
-    }
-    let begun = Ending::take().and_then(|ending| {
-        let ((permit, keeper), mut descriptors) = take_task()?;
+    let begun = take_task(NAME)?.and_then(|((permit, keeper), mut descriptors)| {
+        let ending = Ending::take()?;
         let stream = descriptors.pop().ok_or(io::ErrorKind::UnexpectedEof)?;
         Ok((permit, keeper, UnixStream::from(stream), ending))
     });

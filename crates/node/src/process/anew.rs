@@ -7,12 +7,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{ProcessChannel, checked, fork, name_process};
+use super::{ProcessChannel, checked, fork, memory_file, name_process};
 use crate::logging::{self, Form};
 
 /// The descriptor with the task: the first behind standard input, output and errors.
@@ -21,12 +21,13 @@ const TASK: RawFd = 3;
 const PROGRAM: &CStr = c"/proc/self/exe";
 /// The exit status of a process that could not become another (as shells have it).
 const NOT_STARTED: libc::c_int = 127;
+
 /// Starts a process called `name` that runs this program from its beginning, with a task and the descriptors for it, and returns its
 /// number. Behind its name it has the words of this process, so that people see whose it is. As [`fork`], it reads nothing from standard
 /// input, and signals do not end it.
 ///
 /// # Errors
-/// When this program cannot be run, or the system has no process or no memory left.
+/// This program cannot be run, or the system has no process or no memory left.
 pub(crate) fn start_anew(
     name: &CStr,
     task: &impl Serialize,
@@ -35,7 +36,7 @@ pub(crate) fn start_anew(
     // SAFETY: the text ends in a zero byte and outlives the call.
     checked(unsafe { libc::faccessat(libc::AT_FDCWD, PROGRAM.as_ptr(), libc::X_OK, libc::AT_EACCESS) })?;
     // Of any length, as a configuration is.
-    let mut text = memory(name)?;
+    let mut text = memory_file(name)?;
     text.write_all(&serde_json::to_vec(task)?)?;
     text.rewind()?;
     let (ours, theirs) = ProcessChannel::pair()?;
@@ -58,27 +59,26 @@ pub(crate) fn start_anew(
     })
 }
 
-/// Returns the name of this process, if it was started with a task.
-pub(crate) fn name() -> Option<CString> {
-    let name = CString::new(std::env::args_os().next()?.into_vec()).ok()?;
+/// Takes the task of this process with its descriptors, if it was started by [`start_anew`] with this name, and logs as the process does
+/// that started it. Only the first call may find one.
+///
+/// # Errors
+/// The task is another version's, or did not come.
+pub(crate) fn take_task<T: DeserializeOwned>(name: &CStr) -> Option<io::Result<(T, Vec<OwnedFd>)>> {
+    let is_called_so = std::env::args_os().next()?.as_bytes() == name.to_bytes();
     // SAFETY: all zeros is a valid stat; the pointer is to one that outlives the call.
-    let is_socket = unsafe {
+    let has_socket = || unsafe {
         let mut found: libc::stat = zeroed();
         libc::fstat(TASK, &raw mut found) == 0 && found.st_mode & libc::S_IFMT == libc::S_IFSOCK
     };
-    is_socket.then_some(name)
+    (is_called_so && has_socket()).then(|| {
+        name_process(name);
+        // SAFETY: the descriptor is a socket's that this process was started with; nothing else knows of it.
+        receive(&ProcessChannel::from(unsafe { OwnedFd::from_raw_fd(TASK) }))
+    })
 }
 
-/// Takes the task of this process, which [`name`] found, and logs as the process does that started it. Only the first call may succeed.
-///
-/// # Errors
-/// When there is none, or it is another version's.
-pub(crate) fn take_task<T: DeserializeOwned>() -> io::Result<(T, Vec<OwnedFd>)> {
-    if let Some(name) = name() {
-        name_process(&name);
-    }
-    // SAFETY: the descriptor is a socket's that this process was started with; nothing else knows of it.
-    let channel = ProcessChannel::from(unsafe { OwnedFd::from_raw_fd(TASK) });
+fn receive<T: DeserializeOwned>(channel: &ProcessChannel) -> io::Result<(T, Vec<OwnedFd>)> {
     let (form, descriptors) = channel.receive()?;
     let form: Form = serde_json::from_slice(&form)?;
     logging::start(form).map_err(io::Error::other)?;
@@ -86,13 +86,4 @@ pub(crate) fn take_task<T: DeserializeOwned>() -> io::Result<(T, Vec<OwnedFd>)> 
     let mut text = Vec::new();
     File::from(descriptors.next().ok_or(io::ErrorKind::UnexpectedEof)?).read_to_end(&mut text)?;
     Ok((serde_json::from_slice(&text)?, descriptors.collect()))
-}
-
-/// Returns a file in memory that no path leads to.
-fn memory(name: &CStr) -> io::Result<File> {
-    // SAFETY: the name ends in a zero byte and outlives the call.
-    let made = unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC) };
-    checked(made)?;
-    // SAFETY: the descriptor was just made and has no other owner.
-    Ok(File::from(unsafe { OwnedFd::from_raw_fd(made) }))
 }

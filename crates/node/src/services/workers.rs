@@ -9,11 +9,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::privileges::{self, ServiceUser};
-use crate::process::{self, start_anew, take_task};
+use crate::process::{start_anew, take_task};
 
 /// The name of these processes.
 const NAME: &CStr = c"strait-files";
-/// How a worker ends that has no task, or could not give up its privileges.
+/// The exit status of a worker that has no task, or could not give up its privileges.
 const UNFIT: i32 = 77;
 
 /// The numbers of processes that there may be at once.
@@ -99,10 +99,7 @@ impl ServiceWorkers {
 
 /// Does the task of this process with `body`, if it was started by [`ServiceWorkers::start`], and returns its exit status.
 pub fn serve_files<T: DeserializeOwned>(body: impl FnOnce(T, Vec<OwnedFd>) -> i32) -> Option<i32> {
-    if process::name()?.as_c_str() != NAME {
-        return None;
-    }
-    let begun = take_task().and_then(|((memory, user, task), descriptors)| {
+    let begun = take_task(NAME)?.and_then(|((memory, user, task), descriptors)| {
         prepare(memory)?;
         privileges::drop_all(user).map_err(io::Error::other)?;
         Ok((task, descriptors))

@@ -12,6 +12,7 @@
 use std::fmt::Write;
 
 use super::message::{Letter, LetterKind, MAX_RECIPIENTS, ObjectName};
+use crate::transfer_id;
 use strait_keying::PublicKey;
 
 /// Bytes of a piece but the last: the least part of an upload that S3 takes in several (Amazon S3, "multipart upload limits").
@@ -189,11 +190,7 @@ pub const fn piece_length(contents: u64, number: u64) -> u64 {
 /// A key in lower-case hexadecimal.
 #[must_use]
 pub fn hex(key: &PublicKey) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in key.as_bytes() {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    transfer_id::hex(key.as_bytes())
 }
 
 /// Reads what [`hex`] wrote.

@@ -95,9 +95,7 @@ impl<A> Ledger<A> {
         if self.open.len() >= 2 * MAX_OPEN || self.weight > 2 * MAX_WEIGHT + SLACK {
             return Err(TransferError::Protocol("more entries on their way than the window allows"));
         }
-        if !has_ended(&stage) {
-            self.unfinished.insert(entry.index);
-        }
+        self.mark(entry.index, has_ended(&stage));
         self.open.insert(entry.index, Incoming { entry, stage });
         Ok(())
     }
@@ -116,14 +114,20 @@ impl<A> Ledger<A> {
         let open = self.open.get_mut(&index)?;
         let before = std::mem::replace(&mut open.stage, stage);
         let after = sizes(&open.stage);
-        if has_ended(&open.stage) {
+        let ended = has_ended(&open.stage);
+        self.mark(index, ended);
+        (self.buffered, self.writing) = (self.buffered + after.0, self.writing + after.1);
+        self.subtract(&before);
+        Some(before)
+    }
+
+    /// Notes whether content is to come for an entry.
+    fn mark(&mut self, index: u64, ended: bool) {
+        if ended {
             self.unfinished.remove(&index);
         } else {
             self.unfinished.insert(index);
         }
-        (self.buffered, self.writing) = (self.buffered + after.0, self.writing + after.1);
-        self.subtract(&before);
-        Some(before)
     }
 
     fn subtract(&mut self, stage: &Stage<A>) {
@@ -154,7 +158,7 @@ impl<A> Ledger<A> {
     /// An entry is not on its way any more.
     pub(crate) fn close(&mut self, index: u64) -> Option<Incoming<A>> {
         let open = self.open.remove(&index)?;
-        self.unfinished.remove(&index);
+        self.mark(index, true);
         self.subtract(&open.stage);
         self.weight -= open.entry.weight();
         Some(open)

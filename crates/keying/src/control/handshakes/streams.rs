@@ -29,7 +29,15 @@ impl Handshakes {
         let is_found = peer.pairs.in_use().is_some()
             || matches!(peer.initiation.state(), InitiationState::Connecting { .. });
         let to = peer.config.spec.counters.endpoint.get().filter(|_| is_found);
-        let Some(to) = to.filter(|to| !self.is_begun(id, *to, now)) else { return };
+        let Some(to) = to else { return };
+        if let Some(channel) = self.channel_at(id, |stage| matches!(stage, ChannelStage::Streams)) {
+            if self.channels.remote(channel) == Some(to) {
+                return;
+            }
+            // It was begun where the peer is not any more.
+            self.owners.remove(&channel);
+            self.channels.close(channel, CloseCode::GaveUp, now);
+        }
         match self.channels.connect_streams(to, peer.config.key, now) {
             Some(Ok(channel)) => {
                 self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Streams });
@@ -65,34 +73,18 @@ impl Handshakes {
         self.begin_where_proved(sessions, peer, from, now);
     }
 
-    /// True if a connection for streams with a peer is begun at `to`; one that was begun elsewhere is given up.
-    fn is_begun(&mut self, id: PeerId, to: SocketAddr, now: Time) -> bool {
-        let is_meant =
-            |owner: &ChannelOwner| owner.peer == id && matches!(owner.stage, ChannelStage::Streams);
-        let Some(channel) =
-            self.owners.iter().find(|(_, owner)| is_meant(owner)).map(|(channel, _)| *channel)
-        else {
-            return false;
-        };
-        if self.channels.remote(channel) == Some(to) {
-            return true;
-        }
-        self.owners.remove(&channel);
-        self.channels.close(channel, CloseCode::GaveUp, now);
-        false
-    }
-
-    /// True if a channel of a peer is at such a stage.
-    fn has(&self, id: PeerId, is_meant: impl Fn(&ChannelStage) -> bool) -> bool {
-        self.owners.values().any(|owner| owner.peer == id && is_meant(&owner.stage))
+    /// Returns a channel of a peer that is at such a stage.
+    fn channel_at(&self, id: PeerId, is_meant: impl Fn(&ChannelStage) -> bool) -> Option<ChannelId> {
+        let mut owners = self.owners.iter();
+        owners.find(|(_, owner)| owner.peer == id && is_meant(&owner.stage)).map(|(channel, _)| *channel)
     }
 
     /// Begins a session with a peer that proved that it is at `from`, if there is none and it begins none: this node was restarted, which
     /// the peer does not know. What streams send waits for a session.
     fn begin_where_proved(&mut self, sessions: &mut Sessions, id: PeerId, from: SocketAddr, now: Time) {
-        let begins =
-            self.has(id, |stage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. }));
-        if begins || sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {
+        let begins = self
+            .channel_at(id, |stage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. }));
+        if begins.is_some() || sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {
             return;
         }
         sessions.move_to(id, from);

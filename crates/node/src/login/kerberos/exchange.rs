@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{FromRawFd, IntoRawFd};
+use std::os::fd::IntoRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use super::super::folder;
 use super::frames::{read, write};
 use super::{KerberosDemand, Refused, part};
 use crate::privileges;
-use crate::process::{ProcessChannel, checked};
+use crate::process::{ProcessChannel, memory_file};
 
 /// Tokens of a client's at most. Kerberos takes one, or two where the library asks for a second exchange of clocks (RFC 4121).
 const TOKENS_MAX: usize = 4;
@@ -89,7 +89,7 @@ impl Exchange<'_> {
                 PathBuf::from(path.unwrap_or(&name))
             }
         };
-        let copied = unnamed().and_then(|mut copy| {
+        let copied = memory_file(c"keytab").and_then(|mut copy| {
             io::copy(&mut File::open(&path)?.take(KEYTAB_MAX), &mut copy)?;
             Ok(copy)
         });
@@ -130,20 +130,6 @@ impl Exchange<'_> {
         }
         Err(Refused::new("the exchange of Kerberos does not end"))
     }
-}
-
-/// A file in memory that no folder has.
-fn unnamed() -> io::Result<File> {
-    // SAFETY: the name ends in a zero byte and outlives the call.
-    let make = |flags| unsafe { libc::memfd_create(c"keytab".as_ptr(), libc::MFD_CLOEXEC | flags) };
-    // A system may take none without it (`vm.memfd_noexec`); before Linux 6.3, it is unknown.
-    let made = match make(libc::MFD_NOEXEC_SEAL) {
-        -1 => make(0),
-        made => made,
-    };
-    checked(made)?;
-    // SAFETY: the descriptor was just made and has no other owner.
-    Ok(unsafe { File::from_raw_fd(made) })
 }
 
 /// The library's configuration, which it reads for each token.
