@@ -111,6 +111,8 @@ fn another_decoder_makes_the_same_of_copies() {
     let contents = [text(300_000), archive(5, 200_000)];
     for content in contents.iter().chain(&contents) {
         transfer(&pair, content);
+        // What the receiver has not said yet that it holds is not copied from.
+        unknown(&pair);
     }
     let opened = open(&pair, &link.stop());
     let there: Vec<_> = opened.iter().filter(|it| it.direction == "out").collect();
