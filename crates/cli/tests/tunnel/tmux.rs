@@ -1,5 +1,6 @@
 //! A real terminal, tmux's: keys go in, and what is on its screen is read.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,6 +18,8 @@ pub(crate) struct Tmux<'a> {
     around: Vec<(OsString, Option<OsString>)>,
     socket: PathBuf,
     logs: Box<dyn Fn() -> String + 'a>,
+    /// The line that was typed last, for a shell.
+    line: RefCell<String>,
 }
 
 impl<'a> Tmux<'a> {
@@ -29,7 +32,7 @@ impl<'a> Tmux<'a> {
         logs: Box<dyn Fn() -> String + 'a>,
     ) -> Tmux<'a> {
         let around = own.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from)));
-        let tmux = Tmux { host, around: around.collect(), socket: socket.to_owned(), logs };
+        let tmux = Tmux { host, around: around.collect(), socket: socket.to_owned(), logs, line: RefCell::default() };
         tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", line]);
         tmux.run(&["set-option", "-g", "status", "off"]);
         tmux.resize(80, 24);
@@ -74,6 +77,7 @@ impl<'a> Tmux<'a> {
 
     /// Types a line for the shell.
     pub(crate) fn line(&self, text: &str) {
+        text.clone_into(&mut self.line.borrow_mut());
         self.types(text);
         self.keys(&["Enter"]);
     }
@@ -95,8 +99,9 @@ impl<'a> Tmux<'a> {
         }
     }
 
-    /// Waits until this is on the screen.
+    /// Waits until this is on the screen. A line that was typed is echoed: that is no answer to it.
     pub(crate) fn sees(&self, text: &str) {
+        assert!(!self.line.borrow().contains(text), "the echo of the line shows {text:?}");
         self.shows(text, |screen| screen.contains(text));
     }
 }

@@ -22,10 +22,15 @@ fn shell<'a>(pair: &'a Pair, name: &str) -> Tmux<'a> {
     let line = "env TERM=xterm-256color bash --norc --noprofile -i";
     let logs = Box::new(|| pair.logs());
     let tmux = Tmux::open(&pair.sites[0].host, &own, &pair.dir.path().join(name), line, logs);
-    tmux.sees("bash-");
-    tmux.line("PS1='at-a> '; clear; stty -a > before; echo be''fore");
-    tmux.sees("before");
+    prepare(&tmux);
     tmux
+}
+
+/// Writes how the terminal is into the file `before`, and clears the screen but for a line.
+fn prepare(tmux: &Tmux<'_>) {
+    tmux.sees("bash-");
+    tmux.line("PS1='at-a> '; stty -a > before; clear; echo be''fore");
+    tmux.shows("a clean screen", |screen| screen.starts_with("before\nat-a>"));
 }
 
 /// Starts `top`, whose process is in the file `pid`.
@@ -146,9 +151,7 @@ fn a_daemon_that_ends_is_waited_for_and_signals_end_it_in_order() {
     let host = pair.sites[0].host.clone();
     let line = "env TERM=xterm-256color NO_COLOR=1 bash --norc --noprofile -i";
     let tmux = Tmux::open(&host, &own, &dir.join("tmux"), line, Box::new(String::new));
-    tmux.sees("bash-");
-    tmux.line("PS1='at-a> '; clear; stty -a > before; echo be''fore");
-    tmux.sees("before");
+    prepare(&tmux);
     start(&tmux, "--every 200ms");
     tmux.sees("no flow matched");
     pair.kill(0);
