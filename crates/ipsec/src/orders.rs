@@ -15,6 +15,7 @@ use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Spi, Tos};
 
 use crate::inbound::{DatagramGate, HeaderGate};
+use crate::outbound::Via;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
@@ -66,10 +67,10 @@ pub enum SenderOrder {
     Renewed(u64),
     /// Stop sending with this association, if it is still the peer's.
     Withdraw(PeerId, Spi),
-    /// A control datagram to a peer, ahead of everything that waits.
-    Transmit(SocketAddr, Box<[u8]>),
-    /// A control datagram to a sender that has not proved a key. It leaves when the link has room, or not at all.
-    Answer(SocketAddr, Box<[u8]>),
+    /// A control datagram to a peer, carried so, ahead of everything that waits.
+    Transmit(Via, SocketAddr, Box<[u8]>),
+    /// The same to a sender that has not proved a key. It leaves when the link has room, or not at all.
+    Answer(Via, SocketAddr, Box<[u8]>),
     /// Datagrams of a stream to a peer: they wait for their turn in its queue.
     Stream(Box<StreamTrain>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.

@@ -586,7 +586,7 @@ impl Daemon {
         self.control.say_goodbye();
         self.act();
         for (to, bytes) in self.streams.close(self.clock.now()) {
-            self.order_out(outbound::Order::Transmit(to, bytes));
+            self.order_out(outbound::Order::Transmit(outbound::Via::Udp, to, bytes));
         }
         let Daemon { threads, starter, config, manual, paths, caches, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;

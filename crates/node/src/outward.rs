@@ -169,7 +169,12 @@ struct OutwardIo<'a> {
 impl OutwardIo<'_> {
     /// In UDP datagrams.
     fn send_datagrams(&self, train: Train<'_>) -> io::Result<()> {
-        let send = || self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes);
+        let send = || match train.via {
+            Via::UdpInFragments => train
+                .datagrams()
+                .try_for_each(|datagram| self.socket.send_in_fragments(train.to, train.tos.0, datagram)),
+            _ => self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes),
+        };
         match send() {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 let mut fds = [PollFd::writable(self.socket.as_fd())];
@@ -208,7 +213,7 @@ impl OutwardIo<'_> {
 impl Outlet for OutwardIo<'_> {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let sent = match train.via {
-            Via::Udp => self.send_datagrams(train),
+            Via::Udp | Via::UdpInFragments => self.send_datagrams(train),
             Via::Esp => self.send_esp(train),
             Via::Ip => self.send_packets(train),
         };

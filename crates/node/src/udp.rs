@@ -109,7 +109,8 @@ pub struct ReceivedBatch {
 
 /// A non-blocking UDP socket that joins and splits trains of datagrams in the kernel.
 ///
-/// Never fragments (`IP_PMTUDISC_PROBE`): what does not fit the interface is refused with EMSGSIZE.
+/// It fragments nothing but by [`UdpSocket::send_in_fragments`] (`IP_PMTUDISC_PROBE`): what does not fit the interface is refused
+/// with EMSGSIZE.
 #[derive(Debug)]
 pub struct UdpSocket {
     fd: OwnedFd,
@@ -204,6 +205,20 @@ impl UdpSocket {
             }
         }
         Ok(())
+    }
+
+    /// Sends one datagram that this host and routers may fragment (RFC 791), so that it leaves whatever the path takes; IPv6 has
+    /// no such datagrams, and one to an IPv6 address leaves as any.
+    ///
+    /// Datagrams that another thread sends meanwhile may be fragmented as well.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::send_train`], but for EMSGSIZE.
+    pub fn send_in_fragments(&self, to: SocketAddr, tos: u8, bytes: &[u8]) -> io::Result<()> {
+        options::may_fragment(&self.fd, true)?;
+        let sent = self.send_train(to, tos, bytes.len(), bytes);
+        options::may_fragment(&self.fd, false)?;
+        sent
     }
 
     fn send_one_train(&self, to: &Destination, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {

@@ -242,7 +242,14 @@ impl Halves {
     #[must_use]
     pub fn seal(&mut self, next: Protocol, payload: &[u8]) -> SimDatagram {
         let bytes = self.sealer.seal(next, payload);
-        SimDatagram { at: Time::ZERO, from: self.from, to: NodeId(1).outer_v4(), tos: Tos(0), bytes }
+        SimDatagram {
+            at: Time::ZERO,
+            from: self.from,
+            to: NodeId(1).outer_v4(),
+            tos: Tos(0),
+            fragments: false,
+            bytes,
+        }
     }
 
     /// What the receiver counted for `reason`.
@@ -313,6 +320,7 @@ impl Outlet for Catch {
                 from: self.from,
                 to: train.to,
                 tos: train.tos,
+                fragments: false,
                 bytes,
             });
         }

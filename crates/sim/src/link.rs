@@ -6,7 +6,7 @@ use core::time::Duration;
 
 use strait_clock::{Random, Time};
 use strait_scheduler::Rate;
-use strait_wire::{Ecn, Tos};
+use strait_wire::{Ecn, Tos, ip};
 
 use trace::TraceBottleneck;
 pub use trace::{InvalidTrace, RateTrace};
@@ -222,6 +222,24 @@ impl SimLink {
         let twice = self.chance(self.settings.repeated);
         self.counters.repeated += u64::from(twice);
         [first, twice.then(|| (leaves + self.on_the_way(), tos))]
+    }
+
+    /// The same for one that a router before the bottleneck may fragment (RFC 791 section 3.2). It arrives with its last fragment, if
+    /// none is lost.
+    pub fn carry_in_fragments(&mut self, len: u64, tos: Tos, now: Time) -> Arrivals {
+        let header = ip::V4_HEADER_LEN as u64;
+        let most = u64::from(self.settings.mtu).saturating_sub(header) / 8 * 8;
+        if len <= u64::from(self.settings.mtu) || most == 0 {
+            return self.carry(len, tos, now);
+        }
+        let (mut rest, mut arrived) = (len - header, Some((now, tos)));
+        while rest > 0 {
+            let [fragment, _] = self.carry(rest.min(most) + header, tos, now);
+            arrived =
+                arrived.zip(fragment).map(|(before, this)| if this.0 > before.0 { this } else { before });
+            rest -= rest.min(most);
+        }
+        [arrived, None]
     }
 
     /// When it has passed the bottleneck, and its mark there; nothing when the queue is full.

@@ -39,6 +39,8 @@ pub struct SimDatagram {
     pub to: SocketAddr,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
+    /// Whether routers may fragment it.
+    pub fragments: bool,
     /// UDP's payload.
     pub bytes: Vec<u8>,
 }
@@ -419,7 +421,8 @@ impl SimNetwork {
             self.strays += 1;
             return;
         };
-        for (at, tos) in link.carry(datagram.outer_len(), datagram.tos, self.now).into_iter().flatten() {
+        let carry = if datagram.fragments { SimLink::carry_in_fragments } else { SimLink::carry };
+        for (at, tos) in carry(link, datagram.outer_len(), datagram.tos, self.now).into_iter().flatten() {
             self.queue.push(at, Happening::Arrival(SimDatagram { tos, ..datagram.clone() }));
         }
     }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use strait_clock::{Deadline, Random, Stopwatch, Time};
 use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
-use strait_ipsec::outbound::{self, Order, Outlet, Train, TransmitRefused};
+use strait_ipsec::outbound::{self, Order, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{
     Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
 };
@@ -546,7 +546,8 @@ impl NodeOutlets {
 impl Outlet for NodeOutlets {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
         let outer = if train.to.is_ipv6() { 48 } else { 28 } + train.segment;
-        if outer > usize::from(self.interface_mtu) {
+        let fragments = train.via == Via::UdpInFragments;
+        if outer > usize::from(self.interface_mtu) && !fragments {
             return Err(TransmitRefused::TooBig);
         }
         for datagram in train.datagrams() {
@@ -556,6 +557,7 @@ impl Outlet for NodeOutlets {
                 from: self.address,
                 to: train.to,
                 tos: train.tos,
+                fragments,
                 bytes,
             });
         }

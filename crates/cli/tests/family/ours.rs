@@ -105,7 +105,9 @@ impl Ours {
         self.outbound.release(NOW, &mut sent);
         let around = |(via, bytes): (Via, Vec<u8>)| match via {
             Via::Ip => bytes,
-            Via::Udp | Via::Esp => in_udp(self.agreement.outer(Direction::ToGuest), &bytes),
+            Via::Udp | Via::UdpInFragments | Via::Esp => {
+                in_udp(self.agreement.outer(Direction::ToGuest), &bytes)
+            }
         };
         sent.datagrams.into_iter().map(around).collect()
     }

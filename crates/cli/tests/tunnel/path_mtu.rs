@@ -38,6 +38,37 @@ fn a_path_that_becomes_narrow_later() {
     pair.tcp(0, Family::V6, 200_000);
 }
 
+/// Handshakes of QUIC, of 1,200 bytes and more, pass in fragments.
+#[test]
+fn a_path_that_takes_no_whole_handshake_comes_up() {
+    if !allowed() {
+        return;
+    }
+    for mtu in [1006, 576] {
+        let pair = narrow(mtu);
+        pair.tcp(1, Family::V4, 200_000);
+        pair.tcp(0, Family::V6, 200_000);
+        eventually("the size is found", || {
+            pair.tcp(1, Family::V4, 2_000);
+            pair.tcp(0, Family::V4, 2_000);
+            (0..2).all(|end| pair.peer(end)["inner_mtu"] == 1280)
+        });
+    }
+}
+
+#[test]
+fn a_path_that_becomes_small_later() {
+    if !allowed() {
+        return;
+    }
+    let pair = Pair::up(TwoHosts::routed(fast(), fast()).unwrap(), Extra::default());
+    pair.tcp(1, Family::V4, 200_000);
+    let router = pair.hosts.router.as_ref().unwrap();
+    router.link.ends().into_iter().for_each(|end| end.set_mtu(1006).unwrap());
+    pair.tcp(1, Family::V4, 200_000);
+    pair.tcp(0, Family::V6, 200_000);
+}
+
 /// Sends datagrams that grow until one has arrived whole; what is lost while the path is measured is sent again.
 fn passes(sender: &UdpSocket, receiver: &UdpSocket, size: usize) -> bool {
     let sent: Vec<u8> = (0..size).map(|at| u8::try_from((at + size) % 256).unwrap()).collect();

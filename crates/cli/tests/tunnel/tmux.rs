@@ -32,7 +32,13 @@ impl<'a> Tmux<'a> {
         logs: Box<dyn Fn() -> String + 'a>,
     ) -> Tmux<'a> {
         let around = own.get_envs().map(|(name, value)| (name.to_owned(), value.map(OsString::from)));
-        let tmux = Tmux { host, around: around.collect(), socket: socket.to_owned(), logs, line: RefCell::default() };
+        let tmux = Tmux {
+            host,
+            around: around.collect(),
+            socket: socket.to_owned(),
+            logs,
+            line: RefCell::default(),
+        };
         tmux.run(&["-f", "/dev/null", "new-session", "-d", "-x", "80", "-y", "24", line]);
         tmux.run(&["set-option", "-g", "status", "off"]);
         tmux.resize(80, 24);

@@ -18,6 +18,8 @@ use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Paylo
 
 /// Longest inner packet that may become outer fragments: what is put around it still fits one call.
 const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
+/// The least that QUIC wants a path to take, without IP and UDP headers (RFC 9000 section 14).
+const QUIC_LEAST: usize = 1200;
 /// How often the key manager is asked again for an association that packets wait for.
 const ASK_EVERY: core::time::Duration = core::time::Duration::from_secs(1);
 /// How often a search for the path MTU may begin because the peer moved; until then its path is taken for the narrowest. A host that
@@ -50,7 +52,7 @@ pub(crate) struct Association {
 
 impl Association {
     pub(crate) fn new(spec: &PeerSpec, link_mtu: u16) -> Association {
-        let path = spec.mtu.map_or_else(|| PathMtu::search(link_mtu), PathMtu::fixed);
+        let path = spec.mtu.map_or_else(|| PathMtu::search(link_mtu, spec.endpoint), PathMtu::fixed);
         Association {
             sa: None,
             endpoint: spec.endpoint,
@@ -99,8 +101,11 @@ impl Association {
                 None => now,
             };
             self.searched_at = Some(begin);
-            self.path.restart(begin);
+            self.path.restart(self.endpoint, begin);
             self.direct.moved();
+        } else if self.path.is_of_another_version(endpoint) {
+            // It is the first that is known.
+            self.path.restart(self.endpoint, now);
         }
         elsewhere
     }
@@ -127,6 +132,17 @@ impl Association {
         }
     }
 
+    /// Returns the carrier of a datagram of `len` bytes that is no ESP packet. Routers may fragment the smallest of QUIC where the path
+    /// is not relied upon to take it; larger ones ask for the path's size.
+    pub(crate) fn via_of_quic(&self, to: SocketAddr, len: usize) -> Via {
+        let whole = len + outer_len(to) <= usize::from(self.path.outer());
+        if whole || len > QUIC_LEAST || to.ip().to_canonical().is_ipv6() {
+            Via::Udp
+        } else {
+            Via::UdpInFragments
+        }
+    }
+
     /// What carries a datagram now that was made for `via`: what was to go directly behind IP goes in UDP where that is not relied
     /// upon any more.
     pub(crate) fn via_now(&self, via: Via) -> Via {
@@ -149,7 +165,7 @@ impl Association {
         match via {
             Via::Ip => 0,
             Via::Esp => ip_len(to),
-            Via::Udp => outer_len(to),
+            Via::Udp | Via::UdpInFragments => outer_len(to),
         }
     }
 

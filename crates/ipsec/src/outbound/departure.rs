@@ -2,7 +2,6 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
@@ -10,7 +9,7 @@ use strait_scheduler::metering::Admission;
 use strait_scheduler::{Pacer, Rate, Tin};
 
 use super::backlog::ReadyNote;
-use super::context::{CONTROL_TOS, Lost, Outlet, TransmitRefused, TxContext};
+use super::context::{Lost, Outlet, TransmitRefused, TxContext};
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::own_link::OwnLink;
@@ -48,7 +47,7 @@ pub(super) struct Departure {
 /// Answers to strangers, until the link has room for them.
 #[derive(Debug, Default)]
 struct WaitingAnswers {
-    waiting: VecDeque<(SocketAddr, Box<[u8]>)>,
+    waiting: VecDeque<(Heading, Box<[u8]>)>,
     /// No answer before then, so that packets of peers have half of the link while several leave.
     not_before: Time,
 }
@@ -185,9 +184,15 @@ impl Departure {
     }
 
     /// A control datagram to a peer: at once, and paid for afterwards, as far as that leaves a small debt.
-    pub(super) fn send_control(&mut self, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
+    pub(super) fn send_control(
+        &mut self,
+        Heading { via, to, tos }: Heading,
+        bytes: &[u8],
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) {
         let around = outer_len(to) + self.overhead;
-        let train = Train { via: Via::Udp, to, tos: CONTROL_TOS, segment: bytes.len(), bytes };
+        let train = Train { via, to, tos, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);
         self.counters.control_datagrams.add(1);
@@ -201,24 +206,24 @@ impl Departure {
     }
 
     /// A control datagram to a stranger: when the link has room.
-    pub(super) fn answer(&mut self, to: SocketAddr, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
+    pub(super) fn answer(&mut self, heading: Heading, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
         if self.answers.waiting.len() >= ANSWERS {
             return self.counters.refuse(Reason::AnswerOverBudget);
         }
-        self.answers.waiting.push_back((to, bytes));
+        self.answers.waiting.push_back((heading, bytes));
         self.send_answers(now, outlet);
     }
 
     /// Sends the answers to strangers that the link has room for.
     pub(super) fn send_answers(&mut self, now: Time, outlet: &mut impl Outlet) {
         while self.answers_at().is_some_and(|at| at <= now)
-            && let Some((to, bytes)) = self.answers.waiting.pop_front()
+            && let Some((heading, bytes)) = self.answers.waiting.pop_front()
         {
             if let Some(up) = &self.up {
-                let wire = bytes.len() + outer_len(to) + self.overhead;
+                let wire = bytes.len() + outer_len(heading.to) + self.overhead;
                 self.answers.not_before = now + 2 * up.rate().time_for(wire as u64);
             }
-            self.send_control(to, &bytes, now, outlet);
+            self.send_control(heading, &bytes, now, outlet);
         }
     }
 

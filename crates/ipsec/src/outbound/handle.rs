@@ -1,15 +1,18 @@
 //! Changes that are ordered, each made between two packets.
 
+use std::net::SocketAddr;
+
 use strait_clock::Time;
 use strait_scheduler::Pacer;
 use strait_wire::Spi;
 use strait_wire::missing::MissingRanges;
 
-use super::context::{Outlet, TxContext};
+use super::context::{CONTROL_TOS, Outlet, TxContext};
 use super::history::LinkHistory;
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
 use super::queue::share_of;
+use super::train::{Heading, Via};
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
@@ -30,10 +33,11 @@ impl Outbound {
             Order::Link(up, overhead) => self.stages.transmitter.departure.set_own_link(up, overhead, now),
             Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
             Order::Explain => self.explain(now, outlet),
-            Order::Transmit(to, bytes) => {
-                self.stages.transmitter.departure.send_control(to, &bytes, now, outlet);
+            Order::Transmit(via, to, bytes) => {
+                let heading = self.control_heading(via, to, bytes.len());
+                self.stages.transmitter.departure.send_control(heading, &bytes, now, outlet);
             }
-            Order::Answer(to, bytes) => self.stages.transmitter.departure.answer(to, bytes, now, outlet),
+            Order::Answer(via, to, bytes) => self.answer(via, to, bytes, now, outlet),
             Order::Stream(train) => self.stream(&train, now, outlet),
             Order::Install(sa) => self.install(*sa, now, outlet),
             Order::Renewed(generation) => self.renewed = generation,
@@ -113,6 +117,20 @@ impl Outbound {
                 announce_mtu(link, outlet);
             }
         });
+    }
+
+    /// Sends a control datagram to a stranger.
+    fn answer(&mut self, via: Via, to: SocketAddr, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
+        let heading = self.control_heading(via, to, bytes.len());
+        self.stages.transmitter.departure.answer(heading, bytes, now, outlet);
+    }
+
+    /// Returns the heading of a control datagram of `len` bytes: a peer's path may be known not to take it whole.
+    fn control_heading(&self, via: Via, to: SocketAddr, len: usize) -> Heading {
+        let associations = self.links.values().map(|link| &link.association);
+        let there = associations.filter(|it| it.endpoint == Some(to)).find(|_| via == Via::Udp);
+        let via = there.map_or(via, |association| association.via_of_quic(to, len));
+        Heading { via, to, tos: CONTROL_TOS }
     }
 
     /// Sends something of the node's own to `peer`, if there is a link to it.

@@ -1,11 +1,13 @@
 //! How large a datagram the path to a peer takes, found by padded probes under traffic
-//! (RFC 8899), never below what carries an inner packet of 1,280 bytes in one piece or two.
+//! (RFC 8899), never below what every path of its IP version carries.
 //!
 //! A path that becomes narrow says nothing of it (a black hole, RFC 8899 section 4.3). What makes it doubtful,
 //! soonest first: TCP inside that sends the same again and again, silence, a confirmation without an answer. From
 //! the first doubt on, large packets travel in pieces that pass every path, so that no packet waits for the search.
+//! [`BASE`] is relied upon before any answer, and tried first after a doubt, as nearly all paths carry it.
 
 use core::time::Duration;
+use std::net::{IpAddr, SocketAddr};
 
 use strait_clock::Time;
 
@@ -14,9 +16,13 @@ use super::repeats::Repeats;
 use crate::Tally;
 use crate::offload::SuperPacket;
 
-/// What every path is taken to carry, outer IP header included: the least an IPv6 link may have
+/// What a path is taken to carry until that is in doubt, outer IP header included: the least an IPv6 link may have
 /// (RFC 8200 section 5).
 pub(crate) const BASE: u16 = 1280;
+/// What every path over IPv4 is taken to carry: links may have less (RFC 791 section 3.1), but none that hosts meet does
+/// (RFC 1191 section 7.1: X.25 and ARCNET have more than 500), and the Internet's protocols are made for it (RFC 1122 section
+/// 3.3.2).
+const BASE_V4: u16 = 576;
 /// How long an answer may take before the probe counts as lost (RFC 8899 section 5.1.1 asks for
 /// more than 1 s).
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1100);
@@ -24,7 +30,7 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(1100);
 const MAX_PROBES: u8 = 3;
 /// The same for a size that used to pass: twice as many, as no packet waits for the verdict.
 const MAX_DOUBTS: u8 = 2 * MAX_PROBES;
-/// How often a size is confirmed while datagrams above [`BASE`] are sent, so that a black hole does not
+/// How often a size is confirmed while datagrams above the floor are sent, so that a black hole does not
 /// last: one probe in half a minute, 0.4 kbit/s.
 const CONFIRM_EVERY: Duration = Duration::from_secs(30);
 /// How often a size below the ceiling is tried anew (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`).
@@ -80,8 +86,15 @@ enum Phase {
 pub(crate) struct PathMtu {
     phase: Phase,
     ceiling: u16,
+    /// What every path of this IP version carries.
+    floor: u16,
+    /// The largest size that an answer proved, or the floor.
     low: u16,
     high: u16,
+    /// Whether [`BASE`] is relied upon although no answer has proved it.
+    trusts_base: bool,
+    /// Whether a probe of [`BASE`] is due beside the others.
+    base_due: bool,
     /// Whether the ceiling itself is still to be tried, as most paths take it.
     try_ceiling: bool,
     probe: Option<PendingProbe>,
@@ -100,8 +113,11 @@ impl PathMtu {
         PathMtu {
             phase: Phase::Fixed,
             ceiling: outer,
+            floor: outer,
             low: outer,
             high: outer,
+            trusts_base: false,
+            base_due: false,
             try_ceiling: false,
             probe: None,
             asked: [None; ANSWERABLE],
@@ -117,14 +133,18 @@ impl PathMtu {
         PathMtu { phase: Phase::Assumed, ..PathMtu::fixed(outer) }
     }
 
-    /// A path of unknown size over an interface that takes `ceiling`.
-    pub(crate) fn search(ceiling: u16) -> PathMtu {
-        let ceiling = ceiling.max(BASE);
+    /// A path of unknown size to `endpoint`, over an interface that takes `ceiling`.
+    pub(crate) fn search(ceiling: u16, endpoint: Option<SocketAddr>) -> PathMtu {
+        let floor = floor_of(endpoint);
+        let ceiling = ceiling.max(floor);
         PathMtu {
             phase: Phase::Searching,
             ceiling,
-            low: BASE,
+            floor,
+            low: floor,
             high: ceiling,
+            trusts_base: true,
+            base_due: false,
             try_ceiling: true,
             probe: None,
             asked: [None; ANSWERABLE],
@@ -135,9 +155,9 @@ impl PathMtu {
         }
     }
 
-    /// Largest outer IP packet that is known to pass.
-    pub(crate) const fn outer(&self) -> u16 {
-        self.low
+    /// Largest outer IP packet that is relied upon to pass.
+    pub(crate) fn outer(&self) -> u16 {
+        if self.trusts_base { self.low.max(BASE.min(self.ceiling)) } else { self.low }
     }
 
     /// Whether no search finds the size out.
@@ -153,10 +173,14 @@ impl PathMtu {
     /// A packet is about to leave in a datagram that has `room` for it. If it is TCP sending the same for the third
     /// time although it is large, it is not relied upon that large datagrams pass.
     pub(crate) fn watch(&mut self, packet: &SuperPacket<'_>, room: usize, now: Time) {
-        let around = usize::from(self.low).saturating_sub(room);
-        let relies = !self.is_fixed() && packet.len(0) + around > usize::from(BASE);
-        if relies && self.low > BASE && self.repeats.note(packet.ip()) {
-            self.doubt(now);
+        let around = usize::from(self.outer()).saturating_sub(room);
+        let relies = !self.is_fixed() && packet.len(0) + around > usize::from(self.floor);
+        if relies && self.outer() > self.floor && self.repeats.note(packet.ip()) {
+            match self.phase {
+                // The probe of the size in doubt goes on, and its answer counts.
+                Phase::Doubted { .. } => self.rely_on_floor(),
+                _ => self.doubt(now),
+            }
         }
     }
 
@@ -168,37 +192,56 @@ impl PathMtu {
 
     /// The same, while a late answer would still be believed.
     fn distrust(&mut self, now: Time) {
-        if self.low == BASE || !self.large_sent {
+        if self.outer() == self.floor || !self.large_sent {
             return;
         }
         match self.phase {
             Phase::Fixed | Phase::Assumed | Phase::Doubted { .. } => return,
-            Phase::Searching => {}
+            Phase::Searching => (self.probe, self.next_at) = (None, now),
             Phase::Settled { raise_at } => {
                 self.phase = Phase::Doubted { raise_at };
                 self.high = self.low;
+                (self.probe, self.next_at) = (None, now);
             }
         }
-        self.low = BASE;
-        self.probe = None;
-        self.next_at = now;
+        self.rely_on_floor();
     }
 
-    /// The search starts over at `begin`, as on a new path.
-    pub(crate) fn restart(&mut self, begin: Time) {
+    fn rely_on_floor(&mut self) {
+        self.low = self.floor;
+        self.trusts_base = false;
+        self.base_due = self.may_be_base();
+    }
+
+    /// Whether [`BASE`] may pass, which is not known.
+    const fn may_be_base(&self) -> bool {
+        self.low < BASE && BASE < self.high
+    }
+
+    /// The search starts over at `begin`, as on a new path to `endpoint`.
+    pub(crate) fn restart(&mut self, endpoint: Option<SocketAddr>, begin: Time) {
         if !self.is_fixed() {
-            *self = PathMtu { last_id: self.last_id, next_at: begin, ..PathMtu::search(self.ceiling) };
+            let search = PathMtu::search(self.ceiling, endpoint);
+            *self = PathMtu { last_id: self.last_id, next_at: begin, ..search };
         }
+    }
+
+    /// Whether the least that paths to `endpoint` carry is something else.
+    pub(crate) fn is_of_another_version(&self, endpoint: SocketAddr) -> bool {
+        !self.is_fixed() && self.floor != floor_of(Some(endpoint))
     }
 
     /// A datagram of `size`, outer IP header included, was sent.
     pub(crate) const fn note_sent(&mut self, size: usize) {
-        self.large_sent |= size > BASE as usize;
+        self.large_sent |= size > self.floor as usize;
     }
 
-    /// Asked under traffic: a probe to send at `now`, if one is due. `heard` counts what comes from the peer: while
-    /// nothing does, no size is to blame.
+    /// Asked under traffic, until it gives none: a probe to send at `now`, if one is due. `heard` counts what comes from the
+    /// peer: while nothing does, no size is to blame.
     pub(crate) fn poll(&mut self, now: Time, heard: &Tally) -> Option<Wanted> {
+        if core::mem::take(&mut self.base_due) && self.may_be_base() {
+            return Some(self.number(BASE));
+        }
         if now < self.next_at {
             return None;
         }
@@ -213,17 +256,28 @@ impl PathMtu {
                 self.distrust(now);
                 0
             }
-            Some(probe) => probe.tries,
+            Some(probe) => {
+                if self.trusts_base {
+                    self.distrust(now);
+                }
+                probe.tries
+            }
             None => 0,
         };
+        self.base_due |= tries > 0 && self.may_be_base();
         let size = self.next_size(now)?;
         self.probe = Some(PendingProbe { size, tries: tries + 1, heard });
         Some(Wanted { again: tries > 0, ..self.ask(size, now) })
     }
 
     fn ask(&mut self, size: u16, now: Time) -> Wanted {
-        self.last_id = self.last_id.wrapping_add(1) & !direct::ID_BIT;
         self.next_at = now + PROBE_TIMEOUT;
+        self.number(size)
+    }
+
+    /// A probe with the next number.
+    fn number(&mut self, size: u16) -> Wanted {
+        self.last_id = self.last_id.wrapping_add(1) & !direct::ID_BIT;
         if let Some(place) = self.asked.get_mut(place_of(self.last_id)) {
             *place = Some((self.last_id, size));
         }
@@ -241,10 +295,10 @@ impl PathMtu {
             .asked
             .get_mut(place_of(id))
             .is_some_and(|asked| asked.take_if(|it| *it == (id, size)).is_some());
-        if !asked || self.is_fixed() || size > self.ceiling || size < BASE {
+        if !asked || self.is_fixed() || size > self.ceiling || size < self.floor {
             return false;
         }
-        let larger = size > self.low;
+        let larger = size > self.outer();
         self.large_sent = false;
         self.low = self.low.max(size);
         self.high = self.high.max(self.low);
@@ -261,8 +315,8 @@ impl PathMtu {
         if self.phase == Phase::Assumed {
             let smaller = PLATEAUS.into_iter().find(|plateau| *plateau < size);
             self.low = smaller.unwrap_or(self.low);
-        } else if self.phase != Phase::Fixed && size > BASE {
-            self.ceiling = self.ceiling.min(size - 1).max(BASE);
+        } else if self.phase != Phase::Fixed && size > self.floor {
+            self.ceiling = self.ceiling.min(size - 1).max(self.floor);
             self.lost(size, now);
         }
     }
@@ -277,9 +331,10 @@ impl PathMtu {
         }
         if size <= self.low {
             // What used to pass no longer does: a black hole (RFC 8899 section 4.3).
-            self.restart(now);
-            self.try_ceiling = false;
-            self.high = size.saturating_sub(1).clamp(BASE, self.ceiling);
+            self.asked = [None; ANSWERABLE];
+            (self.phase, self.large_sent) = (Phase::Searching, false);
+            self.high = size.saturating_sub(1).clamp(self.floor, self.ceiling);
+            self.rely_on_floor();
         } else {
             self.high = self.high.min(size - 1).max(self.low);
         }
@@ -313,12 +368,20 @@ impl PathMtu {
                 self.try_ceiling = true;
                 Some(self.ceiling)
             }
-            Phase::Settled { .. } if self.low > BASE && self.large_sent => Some(self.low),
+            Phase::Settled { .. } if self.low > self.floor && self.large_sent => Some(self.low),
             Phase::Settled { .. } => {
                 self.next_at = now + CONFIRM_EVERY;
                 None
             }
         }
+    }
+}
+
+/// What every path to `endpoint` is taken to carry.
+fn floor_of(endpoint: Option<SocketAddr>) -> u16 {
+    match endpoint.map(|it| it.ip().to_canonical()) {
+        Some(IpAddr::V4(_)) => BASE_V4,
+        Some(IpAddr::V6(_)) | None => BASE,
     }
 }
 

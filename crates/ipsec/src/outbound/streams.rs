@@ -5,7 +5,7 @@ use strait_scheduler::{Queued, Tin};
 use strait_wire::Tos;
 
 use super::context::{CONTROL_TOS, Lost, Outlet, TxContext};
-use super::train::{Heading, Train, Via};
+use super::train::{Heading, Train};
 use super::transmitter::Transmitter;
 use super::waiting::Waiting;
 use super::{Outbound, TxStages};
@@ -53,7 +53,8 @@ impl Transmitter {
         queued: Queued<Waiting>,
     ) -> Result<(), Lost> {
         let to = (queued.note.flow.dst, queued.note.flow.dst_port).into();
-        let (heading, len) = (Heading { via: Via::Udp, to, tos: TOS }, queued.bytes().len());
+        let len = queued.bytes().len();
+        let heading = Heading { via: tx.link.association.via_of_quic(to, len), to, tos: TOS };
         if !self.departure.train.takes(heading, len) {
             self.departure.depart(tx);
         }
@@ -63,7 +64,7 @@ impl Transmitter {
         }
         tx.link.spec.counters.stream.note_left(len);
         tx.outlet.stream_left();
-        let outer = len + tx.link.association.outer_len_by(Via::Udp);
+        let outer = len + tx.link.association.outer_len_by(heading.via);
         let tin = queued.receipt().tin();
         if let Some(queue) = &mut tx.link.backlog.queue {
             queue.settle_one(queued, outer + tx.own.overhead);
@@ -78,7 +79,8 @@ impl Transmitter {
     /// Datagrams that need not wait, in one call.
     fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
         let StreamTrain { to, tin, segment, bytes, .. } = train;
-        let datagrams = Train { via: Via::Udp, to: *to, tos: TOS, segment: *segment, bytes };
+        let via = tx.link.association.via_of_quic(*to, *segment);
+        let datagrams = Train { via, to: *to, tos: TOS, segment: *segment, bytes };
         self.departure.send_streams(tx, *tin, datagrams);
         tx.link.spec.counters.stream.note_left(bytes.len());
         tx.outlet.stream_left();

@@ -15,6 +15,9 @@ pub(crate) const SEGMENTS_MAX: usize = 64;
 pub enum Via {
     /// Payloads of UDP datagrams.
     Udp,
+    /// The same, which routers may fragment (RFC 791): the last resort for datagrams of QUIC, of 1,200 bytes at least (RFC 9000
+    /// section 14.1), on a path over IPv4 that takes none whole.
+    UdpInFragments,
     /// ESP packets, in front of which the system puts an IP header (protocol 50).
     Esp,
     /// Whole IP packets.

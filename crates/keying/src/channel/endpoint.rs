@@ -16,6 +16,7 @@ use quinn_proto::{
 };
 use strait_clock::{Deadline, Time};
 use strait_ipsec::inbound::{DatagramGate, GateVerdict};
+use strait_ipsec::outbound::Via;
 use strait_ipsec::{Reason, Source};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::tos::Ecn;
@@ -36,6 +37,10 @@ use crate::{ControlSettings, Message, PublicKey, Role, SetupError};
 /// How long a channel lives at most, whatever its peer does: an attempt's 10 s and time to close.
 const LIFE: Duration = Duration::from_secs(15);
 
+/// Age of a channel from which routers may fragment its datagrams: the first of them, sent again, would be lost on a path over IPv4
+/// that takes no 1,200 bytes (RFC 9002 section 6.2.2: the first is sent again after 1 s).
+const LAST_RESORT: Duration = Duration::from_millis(900);
+
 /// Why a connection cannot even be begun.
 #[derive(Debug)]
 pub(crate) enum CannotConnect {
@@ -50,6 +55,7 @@ pub(crate) enum CannotConnect {
 pub(crate) struct OutgoingDatagram {
     pub(crate) to: SocketAddr,
     pub(crate) bytes: Box<[u8]>,
+    pub(crate) via: Via,
     /// Whether it goes to a sender that has not proved a key.
     pub(crate) strange: bool,
 }
@@ -420,13 +426,14 @@ impl Channels {
             buffer.clear();
             let Some(channel) = self.table.get_mut(id) else { break };
             let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
+            let via = if now < channel.opened + LAST_RESORT { Via::Udp } else { Via::UdpInFragments };
             let strange = channel.is_strangers();
             if strange && !self.pays(id, &transmit, now) {
                 // Lost, as on any network: QUIC sends it again when there is something to pay it with.
                 self.answers.refuse(Reason::AnswerOverBudget);
                 continue;
             }
-            self.transmit(&transmit, &buffer, strange);
+            self.transmit(&transmit, &buffer, via, strange);
         }
         self.buffer = buffer;
         self.hear(id);
@@ -438,11 +445,12 @@ impl Channels {
         }
     }
 
-    fn transmit(&mut self, transmit: &Transmit, buffer: &[u8], strange: bool) {
+    fn transmit(&mut self, transmit: &Transmit, buffer: &[u8], via: Via, strange: bool) {
         if let Some(bytes) = buffer.get(..transmit.size) {
             self.transmits.push_back(OutgoingDatagram {
                 to: transmit.destination,
                 bytes: bytes.into(),
+                via: if transmit.destination.ip().to_canonical().is_ipv4() { via } else { Via::Udp },
                 strange,
             });
         }

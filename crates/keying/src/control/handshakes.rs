@@ -90,10 +90,10 @@ impl Handshakes {
                 self.signal(sessions, id, signal, now);
             }
             self.channels.flush(now);
-            while let Some(OutgoingDatagram { to, bytes, strange }) = self.channels.next_transmit() {
+            while let Some(OutgoingDatagram { to, via, bytes, strange }) = self.channels.next_transmit() {
                 sessions.sent_to(to, now);
                 let order = if strange { outbound::Order::Answer } else { outbound::Order::Transmit };
-                sessions.context.order_out(order(to, bytes));
+                sessions.context.order_out(order(via, to, bytes));
             }
             if !self.channels.has_signals() {
                 break;

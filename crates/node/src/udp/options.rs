@@ -32,6 +32,12 @@ pub(super) fn prepare(fd: &OwnedFd, family: SocketFamily, any_address: bool) -> 
     Ok(())
 }
 
+/// Clears the "don't fragment" of datagrams over IPv4 that are sent from now on, or sets it (ip(7)).
+pub(super) fn may_fragment(fd: &OwnedFd, may: bool) -> io::Result<()> {
+    let how = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_PROBE };
+    set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how)
+}
+
 /// Beyond the system's limit when privileged, up to it otherwise.
 fn set_buffer(fd: &OwnedFd, force: libc::c_int, ask: libc::c_int, bytes: libc::c_int) {
     if set(fd, libc::SOL_SOCKET, force, bytes).is_err() {

@@ -42,6 +42,7 @@ mod same_seed_same_run;
 mod sessionless;
 mod silence_probe_then_handshake;
 mod simultaneous_start;
+mod small_paths;
 mod sparse_traffic;
 mod stage;
 mod strangers;

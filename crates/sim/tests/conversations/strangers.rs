@@ -41,7 +41,7 @@ fn first_flight(number: u64, at: Time) -> Vec<Vec<u8>> {
     control.add_peer(target.as_peer(Where::Address(target.address), Start::Eager), at);
     let mut flight = Vec::new();
     while let Some(action) = control.poll_action() {
-        if let Action::Out(strait_ipsec::outbound::Order::Transmit(_, bytes)) = action {
+        if let Action::Out(strait_ipsec::outbound::Order::Transmit(_, _, bytes)) = action {
             flight.push(bytes.to_vec());
         }
     }
@@ -120,7 +120,7 @@ fn damage(seed: u64, flood: &[Vec<u8>], a_second: u32, from: impl Fn(u32) -> Soc
 fn inject(network: &mut SimNetwork, from: SocketAddr, bytes: Vec<u8>) {
     let at = network.now();
     let to = network.node(A).address();
-    network.inject(SimDatagram { at, from, to, tos: Tos(0), bytes });
+    network.inject(SimDatagram { at, from, to, tos: Tos(0), fragments: false, bytes });
 }
 
 fn assert_small(damage: &Damage) {

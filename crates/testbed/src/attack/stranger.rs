@@ -46,7 +46,7 @@ pub fn first_flights(count: u64, random: &mut Random) -> Result<Vec<Vec<Box<[u8]
 fn flight(control: &mut Control) -> Vec<Box<[u8]>> {
     let actions = std::iter::from_fn(|| control.poll_action());
     let sent = actions.filter_map(|action| match action {
-        Action::Out(Order::Transmit(_, bytes)) => Some(bytes),
+        Action::Out(Order::Transmit(_, _, bytes)) => Some(bytes),
         _ => None,
     });
     sent.collect()

@@ -24,7 +24,7 @@ fn found(path: &mut PathMtu, real: u16, from: Time, seconds: u64) -> (u16, usize
 #[test]
 fn finds_every_size_within_its_tolerance() {
     for real in (1280..=1500).step_by(7) {
-        let mut path = PathMtu::search(1500);
+        let mut path = PathMtu::search(1500, None);
         let (outer, _) = found(&mut path, real, Time::ZERO, 60);
         assert!(outer <= real && real - outer < ENOUGH, "{real} {outer}");
         assert!(!path.is_searching());
@@ -33,13 +33,13 @@ fn finds_every_size_within_its_tolerance() {
 
 #[test]
 fn an_ordinary_path_takes_one_probe() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     assert_eq!(found(&mut path, 1500, Time::ZERO, 25), (1500, 1));
 }
 
 #[test]
 fn small_datagrams_need_no_confirmation() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     found(&mut path, 1500, Time::ZERO, 10);
     let confirmed = path.poll(Time::from_millis(40_000), &Tally::default()).unwrap();
     path.answered(confirmed.id, confirmed.size, Time::from_millis(40_000));
@@ -50,7 +50,7 @@ fn small_datagrams_need_no_confirmation() {
 
 #[test]
 fn smaller_path_mtu_is_detected_and_larger_one_used() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     found(&mut path, 1500, Time::ZERO, 10);
     let (outer, _) = found(&mut path, 1400, Time::from_millis(10_000), 130);
     assert!((1393..=1400).contains(&outer), "{outer}");
@@ -60,7 +60,7 @@ fn smaller_path_mtu_is_detected_and_larger_one_used() {
 
 #[test]
 fn doubted_mtu_is_unused_until_probe_is_answered() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     found(&mut path, 1400, Time::ZERO, 60);
     let before = path.outer();
     let at = Time::from_millis(60_000);
@@ -79,7 +79,7 @@ fn doubted_mtu_is_unused_until_probe_is_answered() {
 
 #[test]
 fn path_mtu_grows_despite_doubts() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     found(&mut path, 1400, Time::ZERO, 60);
     for second in (60..700).step_by(10) {
         let at = Time::from_millis(second * 1000);
@@ -91,7 +91,7 @@ fn path_mtu_grows_despite_doubts() {
 
 #[test]
 fn size_refused_by_the_system_is_not_retried() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     assert_eq!(path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size), Some(1500));
     path.refused(1500, Time::ZERO);
     let next = path.poll(Time::ZERO, &Tally::default()).map(|wanted| wanted.size);
@@ -102,7 +102,7 @@ fn size_refused_by_the_system_is_not_retried() {
 
 #[test]
 fn unexpected_probe_answers_are_ignored() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     for size in [0, 1, 1279, 1280, 1400, 1500, 1501, u16::MAX] {
         assert!((0..20).all(|id| !path.answered(id, size, Time::ZERO)), "{size} was not asked");
     }
@@ -121,9 +121,9 @@ fn unexpected_probe_answers_are_ignored() {
 
 #[test]
 fn answers_held_back_until_the_peer_moved_or_a_doubt_arose_are_ignored() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     let held = path.poll(Time::ZERO, &Tally::default()).unwrap();
-    path.restart(Time::ZERO);
+    path.restart(None, Time::ZERO);
     assert!(!path.answered(held.id, held.size, Time::from_millis(1)));
     assert_eq!(path.outer(), BASE, "another path");
 
@@ -139,10 +139,56 @@ fn answers_held_back_until_the_peer_moved_or_a_doubt_arose_are_ignored() {
 
 /// A settled search over a path of `real` bytes.
 fn settled(real: u16) -> PathMtu {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     found(&mut path, real, Time::ZERO, 60);
     assert!(!path.is_searching());
     path
+}
+
+#[test]
+fn over_ipv4_smaller_sizes_are_found_too() {
+    let to = |endpoint: &str| Some(endpoint.parse().unwrap());
+    for real in (576..=1500).step_by(7) {
+        let mut path = PathMtu::search(1500, to("192.0.2.1:500"));
+        assert_eq!(path.outer(), BASE, "relied upon at first");
+        let (outer, _) = found(&mut path, real, Time::ZERO, 60);
+        assert!(outer <= real && real - outer < ENOUGH, "{real} {outer}");
+        assert!(!path.is_searching());
+        // The first doubt leaves what every path takes.
+        path.note_sent(1500);
+        path.doubt(Time::from_millis(60_000));
+        assert_eq!(path.outer(), BASE_V4);
+        let (again, _) = found(&mut path, real, Time::from_millis(60_000), 60);
+        assert!(again <= real && real - again < ENOUGH, "{real} {again}");
+    }
+    for endpoint in ["[2001:db8::1]:500", "[::ffff:192.0.2.1]:500"] {
+        let path = PathMtu::search(1500, to(endpoint));
+        assert_eq!(path.is_of_another_version("192.0.2.1:500".parse().unwrap()), endpoint.starts_with("[2"));
+    }
+}
+
+#[test]
+fn after_a_doubt_the_least_of_ipv6_is_tried_beside_the_size_in_doubt() {
+    let mut path = PathMtu::search(1500, Some("192.0.2.1:500".parse().unwrap()));
+    let at = |millis| Time::from_millis(60_000 + millis);
+    found(&mut path, 1400, Time::ZERO, 60);
+    let heard = Tally::default();
+    path.note_sent(1400);
+    path.doubt(at(0));
+    let first = path.poll(at(0), &heard).unwrap();
+    let second = path.poll(at(0), &heard).unwrap();
+    assert!(first.size == BASE && second.size > 1390, "{first:?} {second:?}");
+    assert!(path.poll(at(0), &heard).is_none());
+    assert!(path.answered(first.id, first.size, at(30)));
+    assert_eq!(path.outer(), BASE);
+    // TCP inside that goes on to send the same does not make the answer that is on its way worthless.
+    let packet = Shape::new(Version::V4, Protocol::TCP, vec![7; 1000]).packet();
+    for _ in 0..3 {
+        path.watch(&SuperPacket::new(&packet, &vnet::Header::default()).unwrap(), 1226, at(40));
+    }
+    assert_eq!(path.outer(), BASE_V4);
+    assert!(path.answered(second.id, second.size, at(60)));
+    assert_eq!(path.outer(), second.size);
 }
 
 #[test]
@@ -226,7 +272,7 @@ fn large_tcp_segment_sent_three_times_puts_mtu_in_doubt() {
 
 #[test]
 fn mtu_found_so_far_can_be_put_in_doubt() {
-    let mut path = PathMtu::search(1500);
+    let mut path = PathMtu::search(1500, None);
     // 1,500 is lost three times, 1,390 passes, and while 1,445 is tried the path becomes narrow.
     let (outer, _) = found(&mut path, 1400, Time::ZERO, 5);
     assert_eq!((outer, path.is_searching()), (1390, true));

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 
 use super::*;
+use crate::outbound::Via;
 
 const STRANGER: &str = "203.0.113.9:4000";
 /// Bytes of a control datagram, and on the wire.
@@ -55,7 +56,7 @@ fn a_flood_of_answers_leaves_the_tunnel_half_of_its_link_and_no_debt() {
     let flood = Duration::from_secs(2);
     let silence = longest_silence(&mut sender, flood, |sender| {
         for _ in 0..10 {
-            sender.order(Order::Answer(to(), control()));
+            sender.order(Order::Answer(Via::Udp, to(), control()));
         }
     });
     assert!(silence <= Duration::from_millis(40), "{silence:?}");
@@ -72,9 +73,9 @@ fn a_flood_of_answers_leaves_the_tunnel_half_of_its_link_and_no_debt() {
 #[test]
 fn an_answer_on_an_idle_link_leaves_at_once() {
     let mut sender = sender();
-    sender.order(Order::Answer(to(), control()));
+    sender.order(Order::Answer(Via::Udp, to(), control()));
     assert_eq!(answers(&sender), 1);
-    sender.order(Order::Answer(to(), control()));
+    sender.order(Order::Answer(Via::Udp, to(), control()));
     assert_eq!(answers(&sender), 1, "the link is busy with the first");
     sender.drain();
     assert_eq!(answers(&sender), 2);
@@ -87,7 +88,7 @@ fn many_handshakes_of_peers_at_once_leave_a_bounded_debt() {
     let mut sender = sender();
     // A hundred peers' worth: ten seconds of this link.
     for _ in 0..1000 {
-        sender.order(Order::Transmit(to(), control()));
+        sender.order(Order::Transmit(Via::Udp, to(), control()));
     }
     assert_eq!(answers(&sender), 1000);
     let silence = longest_silence(&mut sender, Duration::from_secs(1), |_| {});

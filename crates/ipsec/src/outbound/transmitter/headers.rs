@@ -7,6 +7,7 @@ use strait_wire::sessionless::{ACKNOWLEDGEMENT_LEN, Acknowledgement};
 
 use super::{Transmitter, put};
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
+use crate::outbound::train::{Heading, Via};
 
 impl Transmitter {
     /// The key packet, and the header in a datagram of its own, if they are due; only ever called under traffic.
@@ -16,7 +17,8 @@ impl Transmitter {
         let number = sa.numbers.last();
         let Some(header) = &mut sa.header else { return };
         if let Some(key_packet) = header.key_packet(tx.now, number) {
-            self.departure.send_control(to, key_packet, tx.now, tx.outlet);
+            let heading = Heading { via: Via::Udp, to, tos: CONTROL_TOS };
+            self.departure.send_control(heading, key_packet, tx.now, tx.outlet);
         }
         if header.is_overdue(number) {
             sa.lead = header.bytes().len();

@@ -6,6 +6,7 @@ use strait_wire::probe::{self, Probe, ProbeKind};
 use super::{Transmitter, Unsealed};
 use crate::outbound::context::{CONTROL_TOS, Outlet, TxContext};
 use crate::outbound::direct::DirectProbe;
+use crate::outbound::inner_mtu::announce_mtu;
 use crate::outbound::path_mtu::{ANY_SIZE, Wanted};
 use crate::outbound::train::{Heading, Via};
 use crate::wrap::Head;
@@ -22,8 +23,10 @@ impl Transmitter {
             return;
         }
         self.probe_direct(tx);
-        let heard = &tx.link.spec.counters.in_datagrams;
-        if let Some(Wanted { id, size, again }) = tx.link.association.path.poll(tx.now, heard) {
+        let searched = tx.link.association.path.is_searching();
+        while let Some(Wanted { id, size, again }) =
+            tx.link.association.path.poll(tx.now, &tx.link.spec.counters.in_datagrams)
+        {
             let via = tx.link.association.via();
             if again {
                 let _ = self.probe(tx, via, Probe { kind: ProbeKind::Request, id, size: ANY_SIZE });
@@ -31,6 +34,10 @@ impl Transmitter {
             let _ = self.probe(tx, via, Probe { kind: ProbeKind::Request, id, size });
             // Alone: the network may refuse it, and then all of its train is lost.
             self.departure.depart(tx);
+        }
+        // What was found is less than what was thought, or it would have been an answer that ended the search.
+        if searched && !tx.link.association.path.is_searching() {
+            announce_mtu(tx.link, tx.outlet);
         }
     }
 
@@ -106,7 +113,8 @@ impl Transmitter {
             return;
         }
         if let Some(to) = tx.link.association.endpoint {
-            self.departure.send_control(to, &[0xff], tx.now, tx.outlet);
+            let heading = Heading { via: Via::Udp, to, tos: CONTROL_TOS };
+            self.departure.send_control(heading, &[0xff], tx.now, tx.outlet);
         }
     }
 

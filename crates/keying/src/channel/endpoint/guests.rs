@@ -2,6 +2,7 @@
 
 use quinn_proto::{Incoming, Transmit};
 use strait_clock::Time;
+use strait_ipsec::outbound::Via;
 use strait_ipsec::{Reason, Source};
 
 use super::super::admission::{self, Address, AdmissionVerdict};
@@ -62,7 +63,7 @@ impl Channels {
             return self.endpoint.ignore(incoming);
         }
         match self.endpoint.retry(incoming, buffer) {
-            Ok(transmit) => self.transmit(&transmit, buffer, true),
+            Ok(transmit) => self.transmit(&transmit, buffer, Via::Udp, true),
             Err(error) => self.endpoint.ignore(error.into_incoming()),
         }
     }
@@ -120,7 +121,7 @@ impl Channels {
         let Transmit { destination, size, .. } = *transmit;
         let source = Source::of(destination.ip());
         if self.answers.pay(source, Address::Claimed, wire_len(destination, size), now) {
-            self.transmit(transmit, buffer, true);
+            self.transmit(transmit, buffer, Via::Udp, true);
         } else {
             self.answers.refuse(Reason::AnswerOverBudget);
         }

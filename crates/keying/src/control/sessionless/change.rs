@@ -8,6 +8,7 @@
 use core::time::Duration;
 
 use strait_clock::Time;
+use strait_ipsec::outbound::Via;
 use strait_ipsec::wrap::Head;
 use strait_ipsec::{OutboundSa, PeerId, outbound};
 use strait_wire::{Ecn, Protocol, Spi, Tos};
@@ -143,7 +144,7 @@ impl SessionlessPeers {
             if let Some(to) = peer.config.spec.counters.endpoint.get()
                 && let Some(datagram) = empty(&mut sa)
             {
-                context.order_out(outbound::Order::Transmit(to, datagram));
+                context.order_out(outbound::Order::Transmit(Via::Udp, to, datagram));
             }
             peer.change = Change::FromSession { announced: Some(now.time), prepared: Some(sa) };
         }

@@ -26,7 +26,7 @@ fn initials(world: &ControlWorld, count: u32) -> Vec<Vec<Box<[u8]>>> {
             stranger.control.add_peer(config, world.now);
             let mut first = Vec::new();
             while let Some(action) = stranger.control.poll_action() {
-                if let Action::Out(Order::Transmit(_, bytes)) = action {
+                if let Action::Out(Order::Transmit(_, _, bytes)) = action {
                     first.push(bytes);
                 }
             }

@@ -27,7 +27,7 @@ fn first_flight(world: &ControlWorld, number: u8, token: Option<u8>) -> Vec<Box<
     config.key = world.nodes[1].control.public();
     stranger.control.add_peer(config, world.now);
     let transmitted = |action| match action {
-        Action::Out(Order::Transmit(_, bytes)) => Some(bytes),
+        Action::Out(Order::Transmit(_, _, bytes)) => Some(bytes),
         _ => None,
     };
     std::iter::from_fn(|| stranger.control.poll_action()).filter_map(transmitted).collect()

@@ -345,7 +345,7 @@ impl ControlWorld {
                     it.outbound.remove(&peer);
                 }
             }
-            Order::Transmit(to, bytes) | Order::Answer(to, bytes) => self.launch(node, to, bytes),
+            Order::Transmit(_, to, bytes) | Order::Answer(_, to, bytes) => self.launch(node, to, bytes),
             Order::Keepalive(peer) => {
                 it.keepalives.push(now);
                 let to = it.endpoint(peer).expect("a keepalive to nowhere");

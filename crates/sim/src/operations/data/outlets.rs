@@ -56,8 +56,8 @@ impl Outlet for SiteOutlets {
         let refused = self.refuses.take();
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();
-            let datagram =
-                SimDatagram { at: self.now, from: self.address, to: train.to, tos: train.tos, bytes };
+            let (from, to, tos) = (self.address, train.to, train.tos);
+            let datagram = SimDatagram { at: self.now, from, to, tos, fragments: false, bytes };
             self.sent.push((datagram, refused.is_none()));
         }
         refused.map_or(Ok(()), Err)

@@ -138,7 +138,7 @@ impl KeyNode {
                 // One whose numbers are used up is gone already.
                 hold(used.is_none_or(|used| used == spi), || format!("{spi} withdrawn, {used:?} is used"))?;
             }
-            outbound::Order::Transmit(to, bytes) | outbound::Order::Answer(to, bytes) => {
+            outbound::Order::Transmit(_, to, bytes) | outbound::Order::Answer(_, to, bytes) => {
                 self.messages.push(KeyMessage::Control(to, bytes));
             }
             outbound::Order::Probe(peer) => self.messages.push(KeyMessage::Probe(peer)),
