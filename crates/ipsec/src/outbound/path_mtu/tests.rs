@@ -170,7 +170,7 @@ fn over_ipv4_smaller_sizes_are_found_too() {
 #[test]
 fn after_a_doubt_the_least_of_ipv6_is_tried_beside_the_size_in_doubt() {
     let mut path = PathMtu::search(1500, Some("192.0.2.1:500".parse().unwrap()));
-    let at = |millis| Time::from_millis(60_000 + millis);
+    let at = |millis: u64| Time::from_millis(60_000 + millis);
     found(&mut path, 1400, Time::ZERO, 60);
     let heard = Tally::default();
     path.note_sent(1400);
@@ -227,7 +227,7 @@ fn search_succeeds_on_probe_answers_alone() {
 }
 
 #[test]
-fn one_lost_probe_lowers_mtu_to_base_and_six_more_restart_search() {
+fn one_lost_probe_lowers_mtu_to_base_and_nine_more_restart_search() {
     let (mut path, heard) = (settled(1500), Tally::default());
     let mut outers = Vec::new();
     for second in 95..110 {
@@ -237,8 +237,8 @@ fn one_lost_probe_lowers_mtu_to_base_and_six_more_restart_search() {
         outers.push((size, path.outer()));
     }
     let lost = |size, times| core::iter::repeat_n((Some(size), BASE), times);
-    let expected = core::iter::once((Some(1500), 1500)).chain(lost(1500, 6)).chain(lost(1390, 3));
-    assert_eq!(outers[..10], expected.collect::<Vec<_>>());
+    let expected = core::iter::once((Some(1500), 1500)).chain(lost(1500, 9)).chain(lost(1390, 3));
+    assert_eq!(outers[..13], expected.collect::<Vec<_>>());
 }
 
 #[test]
