@@ -60,9 +60,9 @@ pub fn run() -> Result<String, Box<dyn Error>> {
 
     let flow = FlowShape::new(NodeId(0).inner_v4(40_000), NodeId(1).inner_v4(514));
     let line = |n| format!("<134>Oct 11 22:{:02}:{:02} gateway: session {n} opened", n / 60, n % 60);
-    let packets: Vec<_> = (0..200).map(|n| flow.udp(line(n).as_bytes())).collect();
+    let mut packets: Vec<_> = (0..200).map(|n| flow.udp(line(n).as_bytes())).collect();
     writeln!(report, "{} packets of {} bytes", packets.len(), packets.concat().len())?;
-    for packet in &packets {
+    for packet in &mut packets {
         outbound.packet(packet, &vnet::Header::default(), now, &mut world);
     }
     loop {

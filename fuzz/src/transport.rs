@@ -3,13 +3,15 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use strait_wire::checksum::{Sum, copy_and_sum, pseudo, pseudo_v4, pseudo_v6};
-use strait_wire::tcp::TcpFlags;
+use strait_wire::ip::Version;
+use strait_wire::tcp::{ChecksumField, TcpFlags, lower_mss};
 use strait_wire::{Protocol, Tos, ip, tcp, udp};
 
 /// One buffer, read as each.
 pub fn check(data: &[u8]) {
     check_tcp(data);
     check_acknowledgement(data);
+    check_mss(data);
     check_udp(data);
     check_checksum(data);
 }
@@ -29,22 +31,57 @@ fn check_tcp(data: &[u8]) {
     assert!((segment.flags() | TcpFlags::FIN).contains(TcpFlags::FIN));
 }
 
+/// A SYN whose segments are lowered changes in no more than that, and a sum that was right stays right.
+fn check_mss(data: &[u8]) {
+    for version in [Version::V4, Version::V6] {
+        let Some(sent) = around(version, data) else { return };
+        for mtu in [0, 100, 1280, 70_000] {
+            let mut bytes = sent.clone();
+            let lowered = lower_mss(&mut bytes, mtu, ChecksumField::Whole);
+            assert_eq!(lowered, bytes != sent);
+            assert_eq!(sum_of(&bytes), sum_of(&sent));
+            assert!(!lower_mss(&mut bytes, mtu, ChecksumField::Whole), "once is enough");
+            let front = sent.len() - data.len();
+            assert_eq!(bytes[..front + 16], sent[..front + 16]);
+            let mut unfinished = sent.clone();
+            assert_eq!(lower_mss(&mut unfinished, mtu, ChecksumField::Unfinished), lowered);
+            assert!(!lowered || unfinished[front + 16..front + 18] == sent[front + 16..front + 18]);
+        }
+    }
+    let mut bytes = data.to_vec();
+    assert!(lower_mss(&mut bytes, 1280, ChecksumField::Whole) || bytes == data);
+}
+
+/// The segment in a packet.
+fn around(version: Version, segment: &[u8]) -> Option<Vec<u8>> {
+    let (tos, payload_len) = (Tos(0), segment.len());
+    let mut packet = vec![0; if version == Version::V4 { ip::V4_HEADER_LEN } else { ip::V6_HEADER_LEN }];
+    match version {
+        Version::V4 => {
+            let (src, dst) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+            let (id, dont_fragment, protocol) = (0, true, Protocol::TCP);
+            let header = ip::V4Header { src, dst, tos, id, dont_fragment, protocol, payload_len };
+            header.emit(&mut packet).ok()?;
+        }
+        Version::V6 => {
+            let (src, dst) = (Ipv6Addr::from(1), Ipv6Addr::from(2));
+            ip::V6Header { src, dst, tos, next: Protocol::TCP, payload_len }.emit(&mut packet).ok()?;
+        }
+    }
+    packet.extend_from_slice(segment);
+    Some(packet)
+}
+
+/// The sum of the segment in a packet, which is all ones if its checksum is right.
+fn sum_of(packet: &[u8]) -> u16 {
+    let packet = ip::Packet::parse(packet).unwrap();
+    let len = packet.payload().len() as u32;
+    pseudo(packet.src(), packet.dst(), Protocol::TCP, len).add_bytes(packet.payload()).finish()
+}
+
 /// One tells nothing new of itself, and of a packet nothing but the packet's own.
 fn check_acknowledgement(data: &[u8]) {
-    let mut packet = vec![0; ip::V4_HEADER_LEN];
-    let header = ip::V4Header {
-        src: Ipv4Addr::new(10, 0, 0, 1),
-        dst: Ipv4Addr::new(10, 0, 0, 2),
-        tos: Tos(0),
-        id: 0,
-        dont_fragment: true,
-        protocol: Protocol::TCP,
-        payload_len: data.len(),
-    };
-    if header.emit(&mut packet).is_err() {
-        return;
-    }
-    packet.extend_from_slice(data);
+    let Some(packet) = around(Version::V4, data) else { return };
     let Some(packet) = ip::Packet::parse(&packet).ok() else { return };
     let Some(ack) = tcp::Acknowledgement::of(&packet) else { return };
     assert_eq!(ack.number().to_be_bytes(), data[8..12]);

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_compress::Codec;
 use strait_compress::history::KeptMemory;
+use strait_wire::ip::Version;
 
 use crate::{Drops, LatestEndpoint, PathState, Reason, StreamLink};
 pub use carrier::{CarrierCounters, CarrierState};
@@ -118,6 +119,9 @@ impl RuleCounters {
     }
 }
 
+/// The least inner packet that always passes (RFC 8200 section 5).
+pub(crate) const INNER_MIN: usize = 1280;
+
 /// Counters of the traffic with one peer, and what else the threads share of it.
 #[derive(Debug, Default)]
 pub struct PeerCounters {
@@ -170,6 +174,12 @@ pub struct PeerCounters {
 }
 
 impl PeerCounters {
+    /// The largest inner packet of this version to the peer, as far as the sender has shown it.
+    pub(crate) fn inner_mtu(&self, version: Version) -> usize {
+        let shown = usize::try_from(self.inner_mtu.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        if shown == 0 || version == Version::V6 { shown.max(INNER_MIN) } else { shown }
+    }
+
     /// Bytes sent before encapsulation: of inner packets, and of datagrams of streams, which are on the wire as they are.
     #[must_use]
     pub fn sent_bytes(&self) -> u64 {

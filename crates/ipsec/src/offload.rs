@@ -3,6 +3,7 @@
 
 use strait_wire::checksum::{Sum, copy_and_sum, pseudo};
 use strait_wire::ip::{Packet, Version};
+use strait_wire::tcp::ChecksumField;
 use strait_wire::tcp::{Segment, TcpFlags};
 use strait_wire::{Protocol, tcp, udp, vnet};
 
@@ -113,6 +114,14 @@ impl<'a> SuperPacket<'a> {
     /// Its headers, which all segments share but for lengths and sequence.
     pub(crate) const fn ip(&self) -> &Packet<'a> {
         &self.ip
+    }
+
+    /// The state of the field of its transport checksum.
+    pub(crate) const fn checksum(&self) -> ChecksumField {
+        match self.kind {
+            OffloadKind::Whole => ChecksumField::Whole,
+            OffloadKind::Unfinished { .. } | OffloadKind::Tcp | OffloadKind::Udp => ChecksumField::Unfinished,
+        }
     }
 
     /// How many IP packets it makes.

@@ -59,7 +59,7 @@ use strait_clock::{Deadline, Stopwatch, Time};
 use strait_compress::calibrate::Calibration;
 use strait_compress::{Chooser, RuleId, Unit};
 use strait_scheduler::Tin;
-use strait_wire::vnet;
+use strait_wire::{tcp, vnet};
 
 use crate::history::FORGET_EVERY;
 use crate::offload::SuperPacket;
@@ -181,7 +181,8 @@ impl Outbound {
 
     /// A packet from the host, whole or a super-packet, as `offload` says. What is sealed may stay
     /// here until [`Outbound::release`].
-    pub fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
+    /// The segments that a SYN announces are lowered in `bytes`.
+    pub fn packet(&mut self, bytes: &mut [u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
         if let Err(lost) = self.forward(bytes, offload, now, outlet) {
             self.counters.drops.count(lost.reason, lost.packets);
         }
@@ -190,7 +191,7 @@ impl Outbound {
     /// Steps 2 and 3 for one packet, or all of them where it need not wait.
     fn forward(
         &mut self,
-        bytes: &[u8],
+        bytes: &mut [u8],
         offload: &vnet::Header,
         now: Time,
         outlet: &mut impl Outlet,
@@ -208,6 +209,15 @@ impl Outbound {
         self.stages.transmitter.departure.begin_train(peer);
         let link = self.links.get_mut(&peer).ok_or(Reason::NoPeer).map_err(lost)?;
         link.refresh(now);
+        let packet = match self.policies.clamp() {
+            Some(mtu) if tcp::is_syn(packet.ip()) => {
+                let (checksum, mtu) =
+                    (packet.checksum(), mtu.min(link.association.inner_mtu(packet.ip().version())));
+                tcp::lower_mss(bytes, mtu, checksum);
+                SuperPacket::new(bytes, offload).map_err(|_| MALFORMED)?
+            }
+            _ => packet,
+        };
         let fragment = must_reassemble(link, &packet);
         let tx = &mut self.stages.context(link, now, &mut *outlet);
         if fragment {
@@ -262,8 +272,8 @@ impl Outbound {
     fn obey_policies(&mut self, policies: Arc<Policies>, now: Time, outlet: &mut impl Outlet) {
         (self.policies, self.selected) = (policies, None);
         let policies = &self.policies;
-        for unsent in self.unknown.take(|to| policies.owner(to).is_some()) {
-            self.packet(&unsent.bytes, &unsent.offload, now, outlet);
+        for mut unsent in self.unknown.take(|to| policies.owner(to).is_some()) {
+            self.packet(&mut unsent.bytes, &unsent.offload, now, outlet);
         }
     }
 

@@ -16,8 +16,8 @@ pub enum Forwarding {
     None,
 }
 
-/// The allowed addresses of all peers, to choose where a packet goes and to check where one may come from; and
-/// what peers may reach on this side: the node itself and the networks behind it that are named.
+/// The allowed addresses of all peers, to choose where a packet goes and to check where one may come from;
+/// what peers may reach on this side: the node itself and the networks behind it that are named; and how large segments may be.
 #[derive(Clone, Debug, Default)]
 pub struct Policies {
     v4: PrefixMap<Ipv4Net, PeerId>,
@@ -26,6 +26,7 @@ pub struct Policies {
     named_v6: PrefixSet<Ipv6Net>,
     sought: Vec<IpNet>,
     local: Vec<IpAddr>,
+    clamp: Option<u16>,
 }
 
 impl Policies {
@@ -63,6 +64,16 @@ impl Policies {
             IpNet::V4(net) => self.named_v4.insert(net.trunc()),
             IpNet::V6(net) => self.named_v6.insert(net.trunc()),
         };
+    }
+
+    /// SYNs that pass announce no larger segments than fit the tunnel, whose interface takes packets of `mtu` bytes.
+    pub const fn clamp_mss(&mut self, mtu: u16) {
+        self.clamp = Some(mtu);
+    }
+
+    /// The largest packet that the tunnel's interface takes, where that bounds the segments that SYNs announce.
+    pub(crate) fn clamp(&self) -> Option<usize> {
+        self.clamp.map(usize::from)
     }
 
     /// Peers with addresses in this network are looked up when they are needed.

@@ -373,12 +373,20 @@ impl Sender {
         self
     }
 
+    /// The same whose SYNs announce what fits, through an interface that takes packets of `mtu` bytes.
+    pub(crate) fn clamping(mut self, mtu: u16) -> Sender {
+        let mut policies = policies("10.1.0.0/16", "fd01::/16");
+        policies.clamp_mss(mtu);
+        self.order(outbound::Order::Policies(Arc::new(policies)));
+        self
+    }
+
     pub(crate) fn order(&mut self, order: outbound::Order) {
         self.out.handle(order, self.now, &mut self.wire);
     }
 
     pub(crate) fn send(&mut self, packet: &[u8], offload: &vnet::Header) {
-        self.out.packet(packet, offload, self.now, &mut self.wire);
+        self.out.packet(&mut packet.to_vec(), offload, self.now, &mut self.wire);
     }
 
     /// The same with so many workers, who do their jobs in [`Sender::drain`].
@@ -495,6 +503,14 @@ impl Receiver {
         half.handle(inbound::Order::Policies(Arc::new(policies("10.2.0.0/16", "fd02::/16"))));
         half.handle(inbound::Order::Install(Box::new(sa)));
         Receiver { half, site: ReceiverHost::default(), counters, peer }
+    }
+
+    /// The same whose SYNs announce what fits, through an interface that takes packets of `mtu` bytes.
+    pub(crate) fn clamping(mut self, mtu: u16) -> Receiver {
+        let mut policies = policies("10.2.0.0/16", "fd02::/16");
+        policies.clamp_mss(mtu);
+        self.half.handle(inbound::Order::Policies(Arc::new(policies)));
+        self
     }
 
     pub(crate) fn take(&mut self, datagram: &[u8], tos: Tos) {

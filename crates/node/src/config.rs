@@ -124,6 +124,8 @@ pub struct NodeSection {
     pub listen: Listen,
     /// Largest inner packet.
     pub mtu: u16,
+    /// The treatment of the segment sizes that SYNs in the tunnel announce.
+    pub mss: Mss,
     /// Most bytes that a compressed block may expand to here.
     pub block: u32,
     /// How many threads compress, the one that carries packets among them; nothing for as many as there are cores.
@@ -168,6 +170,15 @@ pub struct NodeSection {
     pub cache_dir: Option<PathBuf>,
     /// Where the keys of all traffic are written, for analysers.
     pub danger_export_keys: Option<PathBuf>,
+}
+
+/// The treatment of the maximum segment sizes that SYNs in the tunnel announce.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mss {
+    /// They are lowered to what fits the tunnel.
+    Auto,
+    /// They are left alone.
+    Off,
 }
 
 /// Where routes to the peers' addresses are made.

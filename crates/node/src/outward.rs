@@ -137,16 +137,23 @@ fn drain(
             Err(error) if would_pass(&error) => return Ok(false),
             Err(error) => return Err(error),
         };
-        let read = buffer.get(..len).unwrap_or_default();
+        let read = buffer.get_mut(..len).unwrap_or_default();
         take(read, (outbound, counters), clock.now(), world);
     }
     Ok(true)
 }
 
 /// What one read brought: the device's header, then a packet.
-fn take(read: &[u8], (outbound, counters): (&mut Outbound, &Counters), now: Time, outlet: &mut impl Outlet) {
-    match vnet::Header::parse(read) {
-        Ok((header, packet)) => outbound.packet(packet, &header, now, outlet),
+fn take(
+    read: &mut [u8],
+    (outbound, counters): (&mut Outbound, &Counters),
+    now: Time,
+    outlet: &mut impl Outlet,
+) {
+    match vnet::Header::parse(read).map(|(header, _)| header) {
+        Ok(header) => {
+            outbound.packet(read.get_mut(vnet::LEN..).unwrap_or_default(), &header, now, outlet);
+        }
         Err(_) => counters.drops.count(Reason::MalformedOffload, 1),
     }
 }
@@ -276,7 +283,7 @@ mod tests {
         let mut outbound =
             Outbound::new(settings, chooser, Stopwatch::NONE, Arc::clone(&counters), Time::ZERO);
         for len in 0..=vnet::LEN {
-            take(&vec![0; len], (&mut outbound, &counters), Time::ZERO, &mut Nowhere);
+            take(&mut vec![0; len], (&mut outbound, &counters), Time::ZERO, &mut Nowhere);
         }
         let drops = |reason| counters.drops.get(reason);
         // With the whole header it is a packet, though an empty one.

@@ -160,7 +160,7 @@ impl Halves {
     pub fn send<P: AsRef<[u8]>>(&mut self, packets: &[P], now: Time) -> Vec<SimDatagram> {
         let mut catch = Catch::at(now, self.from);
         for packet in packets {
-            self.outbound.packet(packet.as_ref(), &vnet::Header::default(), now, &mut catch);
+            self.outbound.packet(&mut packet.as_ref().to_vec(), &vnet::Header::default(), now, &mut catch);
         }
         self.outbound.release(now, &mut catch);
         catch.sent
@@ -169,7 +169,7 @@ impl Halves {
     /// Sends a super-packet; gives what left for the network.
     pub fn send_offloaded(&mut self, packet: &[u8], offload: &vnet::Header, now: Time) -> Vec<SimDatagram> {
         let mut catch = Catch::at(now, self.from);
-        self.outbound.packet(packet, offload, now, &mut catch);
+        self.outbound.packet(&mut packet.to_vec(), offload, now, &mut catch);
         self.outbound.release(now, &mut catch);
         catch.sent
     }

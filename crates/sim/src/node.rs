@@ -384,7 +384,7 @@ impl SimNode {
     pub(crate) fn packets(&mut self, packets: &[(&[u8], vnet::Header)], now: Time) {
         self.world.now = now;
         for (packet, header) in packets {
-            self.outbound.packet(packet, header, now, &mut self.world);
+            self.outbound.packet(&mut packet.to_vec(), header, now, &mut self.world);
         }
         self.settle(now);
     }
@@ -473,9 +473,9 @@ impl SimNode {
                     self.counters.refuse(Reason::UnknownDatagram);
                 }
             }
-            while let Some((header, packet)) = self.world.routed.pop_front() {
+            while let Some((header, mut packet)) = self.world.routed.pop_front() {
                 quiet = false;
-                self.outbound.packet(&packet, &header, now, &mut self.world);
+                self.outbound.packet(&mut packet, &header, now, &mut self.world);
             }
             self.outbound.release(now, &mut self.world);
             self.inbound.release(now, &mut self.world);

@@ -129,6 +129,7 @@ struct Steady {
 
 /// Sends the packets again and again, and receives what leaves.
 fn steady(settings: HalvesSettings, packets: &[(Vec<u8>, vnet::Header)]) -> Steady {
+    let mut packets = packets.to_vec();
     const ROUNDS: u64 = 60;
     let mut now = Time::from_millis(1000);
     let mut halves = Halves::new(settings, now);
@@ -138,7 +139,7 @@ fn steady(settings: HalvesSettings, packets: &[(Vec<u8>, vnet::Header)]) -> Stea
     let mut steady = Steady::default();
     for round in 0..ROUNDS {
         let before = COUNT.with(Cell::get);
-        for (packet, header) in packets {
+        for (packet, header) in &mut packets {
             halves.outbound.packet(packet, header, now, &mut wire);
         }
         halves.outbound.release(now, &mut wire);
@@ -282,7 +283,7 @@ fn blocks_that_workers_expand() {
     }
     let (mut counted, mut sent) = (0, 0);
     for round in 0..ROUNDS {
-        for (packet, header) in &packets {
+        for (packet, header) in &mut packets {
             halves.outbound.packet(packet, header, now, &mut wire);
             sent += 1;
         }

@@ -15,11 +15,13 @@
 //! ```
 
 mod acknowledgement;
+mod mss;
 
 use std::ops::{BitOr, Range};
 
 use crate::{Malformed, field};
 pub use acknowledgement::Acknowledgement;
+pub use mss::{ChecksumField, is_syn, lower_mss};
 
 /// The header without options.
 pub const MIN_HEADER_LEN: usize = 20;

@@ -33,6 +33,9 @@ pub fn ip_seeds() -> Vec<Seed> {
 pub fn transport_seeds() -> Vec<Seed> {
     vec![
         ("transport", "tcp-syn", tcp(0x02, &[2, 4, 5, 0xb4, 1, 3, 3, 7], &[])),
+        ("transport", "tcp-syn-odd", tcp(0x12, &[1, 2, 4, 5, 0xb4, 4, 2, 0], &[])),
+        ("transport", "tcp-syn-damaged", tcp(0x02, &[2, 4, 5, 0xb4, 3, 9, 1, 1], &[])),
+        ("transport", "tcp-syn-cut", tcp(0x02, &[1, 1, 1, 3], &[])),
         ("transport", "tcp-data", tcp(0x18, &[], b"GET / HTTP/1.1\r\n\r\n")),
         ("transport", "udp", datagram(b"a query for a name")),
     ]

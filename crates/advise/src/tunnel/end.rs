@@ -147,7 +147,7 @@ impl<N: Copy> TunnelEnd<N> {
         let Some(flow) = flow_of(packet) else { return };
         self.waiting.push_back(PendingFrame { flow, note, len: packet.len() });
         self.bytes += packet.len();
-        self.outbound.packet(packet, &vnet::Header::PLAIN, now, &mut self.meter);
+        self.outbound.packet(&mut packet.to_vec(), &vnet::Header::PLAIN, now, &mut self.meter);
     }
 
     /// A datagram comes from the other end.

@@ -137,9 +137,9 @@ impl LoopbackPath {
         let (start, origin) = (Instant::now(), self.now);
         let LoopbackPath { outbound, workers, now, .. } = self;
         let mut wire = LoopbackWire { workers: workers.as_ref(), ..LoopbackWire::default() };
-        for packet in packets.iter() {
+        for packet in packets.iter_mut() {
             *now = origin + start.elapsed();
-            outbound.packet(&packet.bytes, &packet.header, *now, &mut wire);
+            outbound.packet(&mut packet.bytes, &packet.header, *now, &mut wire);
             while let Some(job) = workers.as_ref().and_then(Workers::done) {
                 outbound.finished(job, *now);
                 wire.away -= 1;
@@ -169,9 +169,9 @@ impl LoopbackPath {
         self.number(packets);
         self.now += TICK;
         let start = ThreadMoment::now();
-        for run in packets.chunks(RUN) {
+        for run in packets.chunks_mut(RUN) {
             for packet in run {
-                self.outbound.packet(&packet.bytes, &packet.header, self.now, wire);
+                self.outbound.packet(&mut packet.bytes, &packet.header, self.now, wire);
             }
             self.outbound.release(self.now, wire);
         }

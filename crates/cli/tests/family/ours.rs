@@ -100,7 +100,7 @@ impl Ours {
     pub(crate) fn seal(&mut self, packets: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let mut sent = Sent::default();
         for packet in packets {
-            self.outbound.packet(packet, &vnet::Header::PLAIN, NOW, &mut sent);
+            self.outbound.packet(&mut packet.clone(), &vnet::Header::PLAIN, NOW, &mut sent);
         }
         self.outbound.release(NOW, &mut sent);
         let around = |(via, bytes): (Via, Vec<u8>)| match via {

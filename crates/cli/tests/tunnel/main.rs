@@ -60,6 +60,7 @@ mod retransmissions;
 mod roaming;
 mod saved;
 mod scope;
+mod segments;
 mod sessionless;
 mod sessionless_cards;
 mod sessionless_hostile;

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use strait_wire::ip::{self, Packet};
+use strait_wire::tcp::{self, ChecksumField};
 use strait_wire::tos;
 
 use super::admit::Admission;
@@ -43,6 +44,8 @@ impl HostWriter {
         let whole = bytes.get(range.clone()).unwrap_or_default();
         let packet = Packet::parse(whole).map_err(|_| Reason::MalformedInner)?;
         let (len, inner) = (packet.bytes().len(), packet.tos().ecn());
+        let clamp = self.policies.clamp().filter(|_| tcp::is_syn(&packet));
+        let version = packet.version();
         self.admission.check(&self.policies, origin.peer, packet.src(), packet.dst())?;
         let ecn = tos::decapsulate(inner, origin.tos.ecn()).map_err(|_| Reason::CongestionMark)?;
         let range = range.start..range.start + len;
@@ -50,6 +53,11 @@ impl HostWriter {
             && let Some(packet) = bytes.get_mut(range.clone())
         {
             ip::set_ecn(packet, ecn);
+        }
+        if let Some(mtu) = clamp
+            && let Some(packet) = bytes.get_mut(range.clone())
+        {
+            tcp::lower_mss(packet, mtu.min(peer.inner_mtu(version)), ChecksumField::Whole);
         }
         peer.in_packets.add(1);
         peer.in_bytes.add(len as u64);

@@ -602,3 +602,32 @@ fn removing_peer_removes_its_associations() {
     receiver.take(&hand.seal(Protocol::IPIP, &packet(10)), Tos(0));
     assert_eq!(receiver.drops(Reason::UnknownSpi), 1);
 }
+
+#[test]
+fn what_a_syn_from_a_peer_announces_fits_what_the_sender_has_shown() {
+    let syn = |version, size: u16| {
+        let [high, low] = size.to_be_bytes();
+        Shape {
+            flags: 0x12,
+            options: vec![2, 4, high, low],
+            ports: [80, 4000],
+            ..Shape::new(version, Protocol::TCP, Vec::new())
+        }
+    };
+    for (shown, version, next, left) in [
+        (0, Version::V4, Protocol::IPIP, 1240),
+        (0, Version::V6, Protocol::IPV6, 1220),
+        (1446, Version::V4, Protocol::IPIP, 1380),
+        (1346, Version::V6, Protocol::IPV6, 1286),
+        (1226, Version::V4, Protocol::IPIP, 1186),
+        (1226, Version::V6, Protocol::IPV6, 1220),
+    ] {
+        let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT).clamping(1420));
+        receiver.peer.inner_mtu.store(shown, std::sync::atomic::Ordering::Relaxed);
+        receiver.take(&hand.seal(next, &syn(version, 1460).packet()), Tos(0));
+        assert_eq!(receiver.site.packets, [syn(version, left).packet()], "{shown} {version:?}");
+    }
+    let (mut hand, mut receiver) = (Hand::new(STRAIT), Receiver::new(STRAIT));
+    receiver.take(&hand.seal(Protocol::IPIP, &syn(Version::V4, 1460).packet()), Tos(0));
+    assert_eq!(receiver.site.packets, [syn(Version::V4, 1460).packet()], "no policy says so");
+}

@@ -12,6 +12,7 @@ use super::direct::DirectPath;
 use super::path_mtu::PathMtu;
 use super::train::{Heading, TRAIN_MAX, Via};
 use crate::block::{BLOCK_MAX, PARTS_MAX};
+use crate::counters::INNER_MIN;
 use crate::outer::{ip_len, outer_len};
 use crate::wrap::Head;
 use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Payloads, PeerSpec};
@@ -204,6 +205,13 @@ impl Association {
             Some(Mode::Transport { to: IpAddr::V6(_), .. }) => self.payload_room() + ip::V6_HEADER_LEN,
             _ => self.payload_room(),
         }
+    }
+
+    /// The largest inner packet of this version for now, as ICMP and SYNs announce it: not below [`INNER_MIN`] for IPv6, nor for peers
+    /// that take a packet in pieces.
+    pub(crate) fn inner_mtu(&self, version: Version) -> usize {
+        let cuts = self.sa.is_none() || self.takes_bundles() || version == Version::V6;
+        (self.packet_room() + self.lead_for_now()).max(if cuts { INNER_MIN } else { 0 })
     }
 
     /// Whether this packet of `len` bytes can go whole: in one datagram, or in outer fragments of one. In transport mode its

@@ -9,11 +9,9 @@ use strait_wire::ip::Version;
 
 use super::context::Outlet;
 use super::link::Link;
+use crate::counters::INNER_MIN;
 use crate::offload::SuperPacket;
 use crate::{Notice, Payloads, Reason};
-
-/// The least inner packet that always passes (RFC 8200 section 5).
-const INNER_MIN: usize = 1280;
 
 /// ICMP answers a second for packets to one peer, and so many at once (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f): a tenth of
 /// what Linux sends of all kinds, with its burst (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
@@ -27,9 +25,9 @@ pub(super) fn answers() -> Budget {
 
 /// Says how large an inner packet may be from now on.
 pub(super) fn announce_mtu(link: &Link, outlet: &mut impl Outlet) {
-    let room = (link.association.packet_room() + link.association.lead_for_now()).max(INNER_MIN);
     let path = &link.association.path;
     link.spec.counters.stream.show_outer((!path.is_searching()).then(|| path.outer()));
+    let room = link.association.inner_mtu(Version::V4);
     link.spec.counters.inner_mtu.store(room as u64, Ordering::Relaxed);
     outlet.notice(Notice::InnerMtu(link.spec.id, u16::try_from(room).unwrap_or(u16::MAX)));
 }
@@ -60,10 +58,7 @@ pub(super) fn refuse_too_big(
         return Err(Reason::TooBig);
     }
     let mut answer = [0; INNER_MIN];
-    // What is cut for a Strait peer, and what IPv6 never announces, is not asked to shrink further.
-    let least =
-        if association.takes_blocks() || packet.ip().version() == Version::V6 { INNER_MIN } else { 0 };
-    let mtu = u16::try_from(association.packet_room().max(least)).unwrap_or(u16::MAX);
+    let mtu = u16::try_from(association.inner_mtu(packet.ip().version())).unwrap_or(u16::MAX);
     if let Some(len) = icmp::too_big(packet.ip().bytes(), mtu, packet.ip().dst(), &mut answer) {
         outlet.to_host(answer.get(..len).unwrap_or_default());
     }

@@ -1,4 +1,5 @@
 mod direct;
+mod mss;
 mod padding;
 mod pauses;
 mod probes;

@@ -18,7 +18,7 @@ use super::forward::forward;
 use super::problem::Problem;
 use super::queueing::queueing;
 use super::reader::{Findings, Section};
-use super::{Config, ConfigError, KeyFileError, LinkSection, NodeSection, Price, RouteTable, Session};
+use super::{Config, ConfigError, KeyFileError, LinkSection, Mss, NodeSection, Price, RouteTable, Session};
 use super::{broker, compress, directory, folder, kerberos, login, metering, outside, peer, value};
 use crate::memory;
 use crate::tun;
@@ -32,6 +32,7 @@ const NODE: &[&str] = &[
     "address",
     "listen",
     "mtu",
+    "mss",
     "block",
     "engines",
     "interface",
@@ -203,6 +204,7 @@ fn node_section(
         address: address.into_iter().map(|address| address.value).collect(),
         listen: listen(section).unwrap_or(Listen::Port(0)),
         mtu: section.short("mtu", LEAST_MTU..=MOST_MTU).unwrap_or(DEFAULT_MTU),
+        mss: section.choice("mss", &["auto", "off"], &[Mss::Auto, Mss::Off]).unwrap_or(Mss::Auto),
         block: block(section),
         engines: engines(section),
         interface: interface.unwrap_or_else(|| "strait0".to_owned()),

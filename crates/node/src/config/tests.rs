@@ -31,6 +31,7 @@ private_key_file = "site-a.key"
 address = ["10.77.0.1/24", "fd77::1/64"]
 listen = "192.0.2.1:51820"
 mtu = 1300
+mss = "off"
 block = 16384
 interface = "st-a"
 forward = ["peers", "10.1.2.3/16"]
@@ -99,6 +100,7 @@ fn every_key_is_parsed() {
     assert_eq!(address[0].to_string(), "10.77.0.1/24", "host bits are the node's own address");
     assert_eq!(*listen, Listen::Address("192.0.2.1:51820".parse().unwrap()));
     assert_eq!((*mtu, *block, interface.as_str()), (1300, 16_384, "st-a"));
+    assert_eq!((config.node.mss, parse(NODE).unwrap().node.mss), (Mss::Off, Mss::Auto));
     let NodeSection { forward, fwmark, table, iv, suites, metrics, danger_export_keys, .. } = &config.node;
     assert_eq!(
         (forward.to_string().as_str(), *fwmark, *table, *iv),
@@ -121,7 +123,7 @@ fn every_key_is_parsed() {
     let lifetime = config.session.lifetime;
     assert_eq!((lifetime.soft.as_secs(), lifetime.bytes, lifetime.packets), (5400, 1 << 30, 100_000));
     let peer = &config.peers[0];
-    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 37, Some(1500)));
+    assert_eq!((peer.name.as_str(), peer.line, peer.mtu), ("site-b", 38, Some(1500)));
     assert_eq!(peer.endpoint, Some(Endpoint::Name("vpn.example.net:51820".into())));
     let allowed: Vec<_> = peer.allowed_ips.iter().map(ToString::to_string).collect();
     assert_eq!(allowed, ["10.2.0.0/16", "fd78::/64"], "truncated and named once");

@@ -9,7 +9,7 @@ use strait_keying::{Action, ControlEvent};
 
 use super::Daemon;
 use super::manual::PeerOrders;
-use crate::config::{DirectoryCertificates, DirectorySection};
+use crate::config::{DirectoryCertificates, DirectorySection, Mss};
 
 impl Daemon {
     /// Does everything that is wanted now.
@@ -51,6 +51,9 @@ impl Daemon {
             {
                 policies.add_local(network.broadcast().into());
             }
+        }
+        if self.config.node.mss == Mss::Auto {
+            policies.clamp_mss(self.config.node.mtu);
         }
         self.config.node.forward.networks.iter().for_each(|network| policies.name_network(*network));
         let hosts = self.config.peers.iter().filter_map(|peer| peer.manual()?.hosts());

@@ -207,6 +207,7 @@ fn changes(old: &Config, new: &Config) -> Changes {
         ("fwmark", a.fwmark != b.fwmark),
         ("lockdown", a.lockdown != b.lockdown),
         ("allow_outside", a.allow_outside != b.allow_outside),
+        ("mss", a.mss != b.mss),
         ("keep_sent", a.keep_sent != b.keep_sent),
     ];
     Changes {
@@ -364,6 +365,7 @@ mod tests {
             ("", &format!("{rule}[link]\nprice = \"8/GB\"\n"), "link changed"),
             ("", "[link]\naqm = \"off\"\n", "compression rules changed; link changed"),
             ("table = 9\nfwmark = 5\n", rule, "changed in [node]: table, fwmark"),
+            ("mss = \"off\"\n", rule, "changed in [node]: mss"),
         ] {
             assert_eq!(changes(&old, &config(node, rest)).to_string(), said, "{node}{rest}");
         }

@@ -102,7 +102,7 @@ fn blocks(count: u32, endpoint: SocketAddr) -> Vec<Vec<u8>> {
     }
     sealed.0.clear();
     for number in 0..count {
-        sender.packet(&packet(number), &vnet::Header::PLAIN, Time::ZERO, &mut sealed);
+        sender.packet(&mut packet(number), &vnet::Header::PLAIN, Time::ZERO, &mut sealed);
         sender.release(Time::ZERO, &mut sealed);
     }
     sealed.0

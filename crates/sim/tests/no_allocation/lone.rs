@@ -43,10 +43,11 @@ fn lone_packets_and_their_receipts() {
     let mut wire = Wire { bytes: Vec::with_capacity(4_096), trains: Vec::with_capacity(8), delivered: 0 };
     let mut receiving = Receiving { kept: Vec::with_capacity(16), delivered: 0 };
     let (mut short, talk) = (0, shape(80));
-    let packets: Vec<Vec<u8>> = (0..ROUNDS).map(|number| reading(&talk, number)).collect();
+    let mut packets: Vec<Vec<u8>> = (0..ROUNDS).map(|number| reading(&talk, number)).collect();
     let mut before = 0;
-    for (round, packet) in packets.iter().enumerate() {
-        if round == packets.len() / 2 {
+    let half = packets.len() / 2;
+    for (round, packet) in packets.iter_mut().enumerate() {
+        if round == half {
             before = COUNT.with(Cell::get);
         }
         halves.outbound.packet(packet, &vnet::Header::default(), now, &mut wire);

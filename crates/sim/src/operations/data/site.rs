@@ -214,7 +214,7 @@ impl DataSite {
 
     pub(super) fn packet(&mut self, bytes: &[u8], offload: &vnet::Header, now: Time) {
         self.outlets.now = now;
-        self.outbound.packet(bytes, offload, now, &mut self.outlets);
+        self.outbound.packet(&mut bytes.to_vec(), offload, now, &mut self.outlets);
     }
 
     pub(super) fn release(&mut self, now: Time) {
