@@ -1,9 +1,9 @@
-//! "Packet too big": whatever it answers, the answer is a legal packet that is not answered in turn.
+//! "Packet too big" and "unreachable": whatever they answer, the answer is a legal packet that is not answered in turn.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use strait_wire::checksum::{Sum, pseudo};
-use strait_wire::icmp::too_big;
+use strait_wire::icmp::{Unreachable, too_big, unreachable};
 use strait_wire::ip::{Packet, Version};
 
 const FROM: [IpAddr; 2] =
@@ -13,11 +13,24 @@ const FROM: [IpAddr; 2] =
 pub fn check(data: &[u8]) {
     let Some((mtu, original)) = data.split_first_chunk::<2>() else { return };
     for from in FROM {
+        check_refusal(original, from);
         let mut buf = [0; 1281];
         let Some(len) = too_big(original, u16::from_be_bytes(*mtu), from, &mut buf) else { continue };
         check_answer(&buf[..len], original, *mtu, from);
         assert_eq!(too_big(&buf[..len], 1280, from, &mut [0; 1281]), None);
         assert_eq!(too_big(original, 1280, from, &mut vec![0; len - 1]), None);
+    }
+}
+
+/// It answers nothing that "too big" does not, and no multicast.
+fn check_refusal(original: &[u8], from: IpAddr) {
+    for why in [Unreachable::NoRoute, Unreachable::Prohibited] {
+        let mut buf = [0; 1281];
+        let Some(len) = unreachable(original, why, from, &mut buf) else { continue };
+        assert_eq!(too_big(original, 1280, from, &mut [0; 1281]), Some(len));
+        assert!(!Packet::parse(original).unwrap().dst().is_multicast());
+        check_answer(&buf[..len], original, [0, 0], from);
+        assert_eq!(unreachable(&buf[..len], why, from, &mut [0; 1281]), None);
     }
 }
 

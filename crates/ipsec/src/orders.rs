@@ -53,7 +53,7 @@ pub enum SenderOrder {
     Queueing(Queueing),
     /// What may leave towards the peer from now on, or towards all peers. The stricter of both counts.
     Admit(Option<PeerId>, Admission),
-    /// Whether nothing leaves unasked from now on: no report, receipt or question alone, and no probe. What rides on datagrams that
+    /// Whether nothing leaves unasked from now on: no report, receipt or question alone, no probe, and no ICMP error. What rides on datagrams that
     /// leave anyway does.
     Quiet(bool),
     /// The costs of this end and the peer's, per byte and per datagram.
@@ -71,6 +71,8 @@ pub enum SenderOrder {
     Transmit(Via, SocketAddr, Box<[u8]>),
     /// The same to a sender that has not proved a key. It leaves when the link has room, or not at all.
     Answer(Via, SocketAddr, Box<[u8]>),
+    /// An ICMP error of the node's own, a whole IP packet, to a host behind a peer.
+    Refuse(Box<[u8]>),
     /// Datagrams of a stream to a peer: they wait for their turn in its queue.
     Stream(Box<StreamTrain>),
     /// A NAT keepalive (RFC 3948 section 2.3) to the peer.

@@ -38,6 +38,7 @@ mod pauses;
 mod plain;
 mod queue;
 mod ratio_estimate;
+mod refusals;
 mod repair;
 mod repeats;
 mod reporting;
@@ -80,6 +81,8 @@ use inner_reassembly::{must_reassemble, reassemble};
 pub use job::{CompressJob, CompressTools, CompressUnit};
 use link::Link;
 use queue::LinkQueue;
+use refusals::Refusals;
+pub(crate) use refusals::{answer_there, answers_there, unreachable};
 use scheduler::LinkScheduler;
 use straight::Straight;
 pub use train::{Train, Via};
@@ -103,6 +106,8 @@ pub struct Outbound {
     inner: Reassembly,
     /// Packets to addresses whose peer is looked up.
     unknown: UnknownDestinations,
+    /// The budgets of answers to packets that go no further.
+    refusals: Refusals,
     scheduler: LinkScheduler,
     stages: TxStages,
     counters: Arc<Counters>,
@@ -147,6 +152,7 @@ impl Outbound {
             link_mtu,
             inner: Reassembly::new(),
             unknown: UnknownDestinations::default(),
+            refusals: Refusals::new(),
             scheduler: LinkScheduler::default(),
             stages,
             counters,
@@ -185,6 +191,9 @@ impl Outbound {
     pub fn packet(&mut self, bytes: &mut [u8], offload: &vnet::Header, now: Time, outlet: &mut impl Outlet) {
         if let Err(lost) = self.forward(bytes, offload, now, outlet) {
             self.counters.drops.count(lost.reason, lost.packets);
+            if let Some(why) = unreachable(lost.reason) {
+                self.refuse(bytes, why, now, outlet);
+            }
         }
     }
 

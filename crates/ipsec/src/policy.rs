@@ -95,6 +95,11 @@ impl Policies {
         self.local.contains(&address)
     }
 
+    /// The node's own first address of the family of `like`.
+    pub(crate) fn own(&self, like: IpAddr) -> Option<IpAddr> {
+        self.local.iter().copied().find(|own| own.is_ipv4() == like.is_ipv4())
+    }
+
     /// Takes everything from `peer`.
     pub fn remove(&mut self, peer: PeerId) {
         self.v4.retain(|_, owner| *owner != peer);
@@ -112,13 +117,17 @@ impl Policies {
         if self.is_local(address) || address.is_multicast() || address == IpAddr::V4(Ipv4Addr::BROADCAST) {
             return true;
         }
-        let named = self.named(address);
-        match self.longest_match(address).filter(|(len, _)| *len > 1) {
-            Some((len, _)) if named.is_some_and(|named| named > len) => true,
-            Some((_, site)) => site != peer && forwarding == Forwarding::Between,
+        match self.site(address) {
+            Some(site) => site != peer && forwarding == Forwarding::Between,
             // A peer that is not known yet is a site, too.
-            None => named.is_some() || forwarding == Forwarding::Between && self.seeks(address),
+            None => self.named(address).is_some() || forwarding == Forwarding::Between && self.seeks(address),
         }
+    }
+
+    /// The peer whose site this address is in, unless it is in a named network.
+    pub(crate) fn site(&self, address: IpAddr) -> Option<PeerId> {
+        let (len, site) = self.longest_match(address).filter(|(len, _)| *len > 1)?;
+        self.named(address).is_none_or(|named| named <= len).then_some(site)
     }
 
     /// The length of the longest named network that covers the address.

@@ -72,5 +72,6 @@ mod tmux;
 #[cfg(feature = "top")]
 mod top;
 mod traffic;
+mod unreachable;
 mod web;
 mod why;

@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use strait_scheduler::Budget;
+use strait_wire::icmp::Unreachable;
 use strait_wire::ip::{self, Packet};
 use strait_wire::tcp::{self, ChecksumField};
 use strait_wire::tos;
@@ -10,6 +12,9 @@ use strait_wire::tos;
 use super::admit::Admission;
 use super::coalesce::Run;
 use super::{InboundSettings, Inlet, Origin};
+use crate::counters::INNER_MIN;
+use crate::orders::SenderOrder;
+use crate::outbound::{answer_there, answers_there};
 use crate::{Counters, PeerCounters, Policies, Reason};
 
 /// Admits packets, and joins those of one stream.
@@ -18,13 +23,15 @@ pub(super) struct HostWriter {
     policies: Arc<Policies>,
     admission: Admission,
     run: Run,
+    /// ICMP answers to packets that go no further.
+    answers: Budget,
     counters: Arc<Counters>,
 }
 
 impl HostWriter {
     pub(super) fn new(settings: InboundSettings, counters: Arc<Counters>) -> HostWriter {
         let (admission, run) = (Admission::new(settings.forwarding), Run::new(settings.udp_offload));
-        HostWriter { policies: Arc::default(), admission, run, counters }
+        HostWriter { policies: Arc::default(), admission, run, answers: answers_there(), counters }
     }
 
     pub(super) fn set_policies(&mut self, policies: Arc<Policies>) {
@@ -46,7 +53,12 @@ impl HostWriter {
         let (len, inner) = (packet.bytes().len(), packet.tos().ecn());
         let clamp = self.policies.clamp().filter(|_| tcp::is_syn(&packet));
         let version = packet.version();
-        self.admission.check(&self.policies, origin.peer, packet.src(), packet.dst())?;
+        if let Err(reason) = self.admission.check(&self.policies, origin.peer, packet.src(), packet.dst()) {
+            if reason == Reason::NotForwarding && self.answers.take(1, origin.now) {
+                self.refuse(&packet, inlet);
+            }
+            return Err(reason);
+        }
         let ecn = tos::decapsulate(inner, origin.tos.ecn()).map_err(|_| Reason::CongestionMark)?;
         let range = range.start..range.start + len;
         if ecn != inner
@@ -68,6 +80,17 @@ impl HostWriter {
             }
         });
         Ok(())
+    }
+
+    /// Has the sender of a packet of a peer informed that it goes no further.
+    fn refuse(&self, packet: &Packet<'_>, inlet: &mut impl Inlet) {
+        // What no peer has, no rule could let pass.
+        let known = self.policies.owner(packet.dst()).is_some();
+        let why = if known { Unreachable::Prohibited } else { Unreachable::NoRoute };
+        let mut room = [0; INNER_MIN];
+        if let Some(len) = answer_there(&self.policies, packet, why, &mut room) {
+            inlet.order(SenderOrder::Refuse(room.get(..len).unwrap_or_default().into()));
+        }
     }
 
     /// The packets in the first `len` bytes of an expanded block, each on its way, and delivered when this returns.

@@ -631,3 +631,38 @@ fn what_a_syn_from_a_peer_announces_fits_what_the_sender_has_shown() {
     receiver.take(&hand.seal(Protocol::IPIP, &syn(Version::V4, 1460).packet()), Tos(0));
     assert_eq!(receiver.site.packets, [syn(Version::V4, 1460).packet()], "no policy says so");
 }
+
+#[test]
+fn the_sender_of_what_goes_no_further_is_answered_a_few_times() {
+    let mut hand = Hand::new(STRAIT);
+    for (own, to, said) in [
+        ("10.9.0.1", [10, 2, 0, 9], Some([3, 13])),
+        ("10.9.0.1", [192, 0, 2, 7], Some([3, 0])),
+        // A node without an address of the family has none to answer from.
+        ("fd09::1", [192, 0, 2, 7], None),
+    ] {
+        let mut receiver = Receiver::new(STRAIT);
+        let mut policies = crate::Policies::new();
+        policies.allow("10.2.0.0/16".parse().unwrap(), PEER);
+        policies.add_local(own.parse().unwrap());
+        receiver.half.handle(Order::Policies(std::sync::Arc::new(policies)));
+        let mut refused = packet(20);
+        refused[16..20].copy_from_slice(&to);
+        for _ in 0..100 {
+            receiver.take(&hand.seal(Protocol::IPIP, &refused), Tos(0));
+        }
+        assert_eq!((receiver.drops(Reason::NotForwarding), receiver.site.packets.len()), (100, 0));
+        let errors = receiver.site.orders.iter().filter_map(|order| match order {
+            outbound::Order::Refuse(error) => Some(error),
+            _ => None,
+        });
+        let errors: Vec<_> = errors.collect();
+        assert_eq!(errors.len(), if said.is_some() { 10 } else { 0 });
+        for error in errors {
+            let error = Packet::parse(error).unwrap();
+            assert_eq!(error.src().to_string(), own);
+            assert_eq!(error.dst(), Packet::parse(&refused).unwrap().src());
+            assert_eq!(error.payload()[..2], said.unwrap());
+        }
+    }
+}

@@ -33,11 +33,9 @@ impl Outbound {
             Order::Link(up, overhead) => self.stages.transmitter.departure.set_own_link(up, overhead, now),
             Order::Queueing(queueing) => self.stages.gatherer.queueing = queueing,
             Order::Explain => self.explain(now, outlet),
-            Order::Transmit(via, to, bytes) => {
-                let heading = self.control_heading(via, to, bytes.len());
-                self.stages.transmitter.departure.send_control(heading, &bytes, now, outlet);
-            }
+            Order::Transmit(via, to, bytes) => self.send_control(via, to, &bytes, now, outlet),
             Order::Answer(via, to, bytes) => self.answer(via, to, bytes, now, outlet),
+            Order::Refuse(mut error) => self.send_error(&mut error, now, outlet),
             Order::Stream(train) => self.stream(&train, now, outlet),
             Order::Install(sa) => self.install(*sa, now, outlet),
             Order::Renewed(generation) => self.renewed = generation,
@@ -117,6 +115,19 @@ impl Outbound {
                 announce_mtu(link, outlet);
             }
         });
+    }
+
+    /// Sends a control datagram to a peer.
+    fn send_control(
+        &mut self,
+        via: Via,
+        to: SocketAddr,
+        bytes: &[u8],
+        now: Time,
+        outlet: &mut impl Outlet,
+    ) {
+        let heading = self.control_heading(via, to, bytes.len());
+        self.stages.transmitter.departure.send_control(heading, bytes, now, outlet);
     }
 
     /// Sends a control datagram to a stranger.

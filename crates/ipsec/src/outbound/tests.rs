@@ -3,6 +3,7 @@ mod mss;
 mod padding;
 mod pauses;
 mod probes;
+mod refusals;
 mod reports;
 mod strangers;
 mod unknown;

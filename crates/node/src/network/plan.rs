@@ -281,11 +281,11 @@ impl Plan {
         let own = self.hub.iter().copied().chain(named).map(|family| (family, interface));
         let all_on: BTreeSet<_> =
             own.chain(behind.iter().map(|it| (it.family, it.interface.as_str()))).collect();
-        all.extend(all_on.into_iter().map(|(family, name)| forwarding(family, name)));
-        if self.hub.contains(&RouteFamily::V4) {
-            // A peer reaches another one through here alone, so the kernel has no shorter way to tell it of. It does
-            // where either value says so (Linux `Documentation/networking/ip-sysctl.rst`, send_redirects); other
-            // interfaces have values of their own. IPv6 redirects take a link-local address, which there is not.
+        all.extend(all_on.iter().map(|(family, name)| forwarding(*family, name)));
+        if all_on.contains(&(RouteFamily::V4, interface)) {
+            // A peer reaches another one through here alone, and what has no other way here may come back, so the kernel has no shorter
+            // way to tell of. It does where either value says so (Linux `Documentation/networking/ip-sysctl.rst`,
+            // send_redirects); other interfaces have values of their own. IPv6 redirects take a link-local address, which there is not.
             for scope in [interface, "all"] {
                 all.push(SysctlSetting::new(&format!("ipv4/conf/{scope}/send_redirects"), "0", false));
             }

@@ -105,6 +105,69 @@ fn v6_addresses() {
     }
 }
 
+fn refusal(original: &[u8], why: Unreachable, from: IpAddr) -> Option<Vec<u8>> {
+    let mut buf = [0xff; 1280];
+    let len = unreachable(original, why, from, &mut buf)?;
+    Some(buf[..len].to_vec())
+}
+
+#[test]
+fn unreachable_destinations() {
+    for (why, v4, v6) in [(Unreachable::NoRoute, [3, 0], [1, 0]), (Unreachable::Prohibited, [3, 13], [1, 1])]
+    {
+        for payload_len in [0, 8, 528, 1192, 1400] {
+            let payload = vec![7; payload_len];
+            for (original, from, said, at, quoted) in [
+                (sample::v4(Protocol::UDP, &payload), GATEWAY_V4, v4, 20, 548),
+                (sample::v6(Protocol::UDP, &payload), GATEWAY_V6, v6, 40, 1232),
+            ] {
+                let bytes = refusal(&original, why, from).unwrap();
+                let (packet, asked) = (Packet::parse(&bytes).unwrap(), Packet::parse(&original).unwrap());
+                assert_eq!((packet.src(), packet.dst()), (from, asked.src()));
+                let message = packet.payload();
+                assert_eq!((&message[..2], &message[4..8]), (&said[..], &[0; 4][..]));
+                assert_eq!(message[8..], original[..original.len().min(quoted)]);
+                let len = u32::try_from(message.len()).unwrap();
+                let pseudo = crate::checksum::pseudo(packet.src(), packet.dst(), packet.protocol(), len);
+                let sum = if at == 20 { Sum::ZERO } else { pseudo };
+                assert!(sum.add_bytes(message).is_valid());
+                assert_eq!(refusal(&bytes, why, from), None, "an error is not answered");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_gets_no_refusal() {
+    let why = Unreachable::NoRoute;
+    let to = |mut packet: Vec<u8>, at: usize, address: &[u8]| {
+        packet[at..at + address.len()].copy_from_slice(address);
+        packet
+    };
+    let v4 = || sample::v4(Protocol::UDP, &[7; 8]);
+    let group = "ff02::1".parse::<Ipv6Addr>().unwrap().octets();
+    for (original, from, what) in [
+        (to(v4(), 16, &[224, 0, 0, 251]), GATEWAY_V4, "to a multicast address"),
+        (to(v4(), 16, &[255; 4]), GATEWAY_V4, "to all"),
+        (to(v4(), 12, &[0; 4]), GATEWAY_V4, "from nowhere"),
+        (to(v4(), 12, &[127, 0, 0, 1]), GATEWAY_V4, "from a loopback"),
+        (to(sample::v6(Protocol::UDP, &[7; 8]), 24, &group), GATEWAY_V6, "to a multicast address"),
+        (to(sample::v6(Protocol::UDP, &[7; 8]), 8, &[0; 16]), GATEWAY_V6, "from nowhere"),
+        (sample::v4_with(Protocol::UDP, 0x2001, &[7; 8]), GATEWAY_V4, "a later fragment"),
+        (sample::v4(Protocol::ICMP, &[3; 8]), GATEWAY_V4, "an error"),
+        (sample::v6(Protocol::ICMPV6, &[1; 8]), GATEWAY_V6, "an error"),
+        (v4(), GATEWAY_V6, "of another family"),
+        (v4()[..27].to_vec(), GATEWAY_V4, "cut short"),
+        (Vec::new(), GATEWAY_V4, "nothing"),
+    ] {
+        assert_eq!(refusal(&original, why, from), None, "{what}");
+    }
+    let whole = refusal(&v4(), why, GATEWAY_V4).unwrap().len();
+    for len in 0..whole {
+        assert_eq!(unreachable(&v4(), why, GATEWAY_V4, &mut vec![0; len]), None, "buffer of {len}");
+    }
+}
+
 #[test]
 fn fragments_families_and_garbage() {
     let first = sample::v4_with(Protocol::UDP, 0x2000, &[7; 8]);

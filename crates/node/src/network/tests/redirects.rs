@@ -36,13 +36,19 @@ fn redirects(tunnel: &Tun) -> usize {
 }
 
 #[test]
-fn a_hub_sends_no_redirects() {
+fn a_node_that_forwards_sends_no_redirects() {
+    for forward in ["true", "[\"10.9.0.0/16\"]"] {
+        sends_none(&format!("forward = {forward}\n"));
+    }
+}
+
+fn sends_none(node: &str) {
     crate::testing::in_namespace(|| {
         // As distributions have it. The kernel sends redirects where either this or the interface's own says so.
         for name in ["all", "default"] {
             std::fs::write(format!("/proc/sys/net/ipv4/conf/{name}/send_redirects"), "1").unwrap();
         }
-        let hub = plan("forward = true\n", &[("", "\"10.77.0.2/32\""), ("", "\"10.77.0.3/32\"")]);
+        let hub = plan(node, &[("", "\"10.77.0.2/32\""), ("", "\"10.77.0.3/32\"")]);
         let tun = Tun::open("st-hub").unwrap();
         let network = Network::set_up(tun.name(), &hub, None).unwrap();
         assert_eq!(redirects(&tun), 0);
