@@ -57,5 +57,5 @@ pub use node::SimNode;
 pub use packet::{FlowShape, Fragmentation, TcpFields, is_intact};
 pub use queue::EventQueue;
 pub use settings::{NodeId, NodeSettings, PairSettings, prefixes};
-pub use streams::{SimStreams, StreamTally};
+pub use streams::{SimStreams, StreamTally, UNREAD};
 pub use tcp::{TcpReceiver, TcpSender, TcpSettings, TcpTally, TcpTransfer};

@@ -14,7 +14,7 @@ use strait_ipsec::{LossPattern, PeerCaches, PeerId};
 use strait_keying::{PeerConfig, SetupError, Start, Where};
 use strait_scheduler::Rate;
 use strait_scheduler::metering::Admission;
-use strait_stream::StreamPriority;
+use strait_stream::{StreamKey, StreamPriority};
 use strait_wire::{Tos, vnet};
 
 use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLink, SimNode};
@@ -291,6 +291,24 @@ impl SimNetwork {
     pub fn send_stream(&mut self, node: NodeId, peer: NodeId, bytes: u64, priority: StreamPriority) {
         let now = self.now;
         self.with(node, |node| node.send_stream(peer.peer(), bytes, priority, now));
+    }
+
+    /// `node` opens a stream to a service of `peer` that answers each byte with so many, and sends the first bytes.
+    pub fn ask_stream(
+        &mut self,
+        (node, peer): (NodeId, NodeId),
+        (bytes, answers): (u64, u8),
+        priority: StreamPriority,
+    ) -> Option<StreamKey> {
+        let (now, mut key) = (self.now, None);
+        self.with(node, |node| key = node.ask_stream((peer.peer(), priority), (bytes, answers), now));
+        key
+    }
+
+    /// `node` sends so many bytes more on such a stream.
+    pub fn say_stream(&mut self, node: NodeId, key: StreamKey, bytes: u64) {
+        let now = self.now;
+        self.with(node, |node| node.say_stream(key, bytes, now));
     }
 
     /// The host behind `node` sends a super-packet.

@@ -22,7 +22,7 @@ use strait_keying::{
 };
 use strait_scheduler::Rate;
 use strait_scheduler::metering::Admission;
-use strait_stream::{StreamPriority, StreamSettings};
+use strait_stream::{StreamKey, StreamPriority, StreamSettings};
 use strait_wire::{Ecn, Tos, ip, vnet};
 
 use crate::host::joined;
@@ -271,6 +271,25 @@ impl SimNode {
     #[must_use]
     pub const fn streams(&self) -> &SimStreams {
         &self.streams
+    }
+
+    /// Opens a stream that is answered, and sends the first bytes.
+    pub(crate) fn ask_stream(
+        &mut self,
+        (peer, priority): (PeerId, StreamPriority),
+        (bytes, answers): (u64, u8),
+        now: Time,
+    ) -> Option<StreamKey> {
+        let key = self.streams.ask(peer, answers, priority, now)?;
+        self.say_stream(key, bytes, now);
+        Some(key)
+    }
+
+    /// Sends more on such a stream.
+    pub(crate) fn say_stream(&mut self, key: StreamKey, bytes: u64, now: Time) {
+        self.world.now = now;
+        self.streams.say(key, bytes, now);
+        self.settle(now);
     }
 
     /// Sends so many bytes to a peer's service, on a stream of their own.

@@ -15,6 +15,10 @@ use strait_stream::{
 const AT_ONCE: usize = 16 * 1024;
 /// What stands at each place of a stream repeats after so many bytes, a prime.
 const PERIOD: u64 = 251;
+/// Bytes that answer one byte of a login: its echo.
+const ECHO: u8 = 1;
+/// The first byte of a stream of which the other end reads no more than a part, and answers nothing.
+pub const UNREAD: u8 = 250;
 
 /// The results of a node's streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -37,11 +41,29 @@ pub struct StreamTally {
 #[derive(Debug)]
 pub struct SimStreams {
     core: Streams,
-    /// What each has still to send, and what was sent of it.
-    sending: BTreeMap<StreamKey, (u64, u64)>,
-    /// How far each was read.
-    reading: BTreeMap<StreamKey, u64>,
+    sending: BTreeMap<StreamKey, Sending>,
+    reading: BTreeMap<StreamKey, Reading>,
     tally: StreamTally,
+}
+
+/// The bytes that a stream sends.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sending {
+    /// Bytes that are still to be sent, and those that were.
+    left: u64,
+    sent: u64,
+    /// The byte at its first place: how many bytes the other end answers for each.
+    first: u8,
+    /// More may follow.
+    open: bool,
+}
+
+/// The bytes that a stream was read to.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    read: u64,
+    /// Its first byte, once that is there.
+    first: Option<u8>,
 }
 
 impl SimStreams {
@@ -82,9 +104,37 @@ impl SimStreams {
 
     pub(crate) fn send(&mut self, peer: PeerId, bytes: u64, priority: StreamPriority, now: Time) {
         match self.core.open(peer, priority, now) {
-            Ok(key) => drop(self.sending.insert(key, (bytes, 0))),
+            Ok(key) => drop(self.sending.insert(key, Sending { left: bytes, ..Sending::default() })),
             Err(lost) => self.tally.lost.push(lost),
         }
+    }
+
+    /// Opens a stream whose bytes are answered with `answers` bytes for each.
+    pub(crate) fn ask(
+        &mut self,
+        peer: PeerId,
+        answers: u8,
+        priority: StreamPriority,
+        now: Time,
+    ) -> Option<StreamKey> {
+        let key = self.core.open(peer, priority, now).map_err(|lost| self.tally.lost.push(lost)).ok()?;
+        self.sending.insert(key, Sending { first: answers, open: true, ..Sending::default() });
+        self.reading.insert(key, Reading { first: Some(0), ..Reading::default() });
+        Some(key)
+    }
+
+    /// Sends so many bytes more on a stream that is answered.
+    pub(crate) fn say(&mut self, key: StreamKey, bytes: u64, now: Time) {
+        if let Some(sending) = self.sending.get_mut(&key) {
+            sending.left += bytes;
+        }
+        self.write(key, now);
+    }
+
+    /// Bytes of answers that came on a stream.
+    #[must_use]
+    pub fn answered(&self, key: StreamKey) -> u64 {
+        self.reading.get(&key).map_or(0, |reading| reading.read)
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {
@@ -114,7 +164,7 @@ impl SimStreams {
 
     fn take(&mut self, event: StreamEvent, now: Time) {
         match event {
-            StreamEvent::Accepted { stream, .. } => drop(self.reading.insert(stream, 0)),
+            StreamEvent::Accepted { stream, .. } => drop(self.reading.insert(stream, Reading::default())),
             StreamEvent::Readable(key) => self.read(key, now),
             StreamEvent::Writable(key) => self.write(key, now),
             StreamEvent::Delivered(key) => {
@@ -128,30 +178,26 @@ impl SimStreams {
     }
 
     fn write(&mut self, key: StreamKey, now: Time) {
-        let Some((left, sent)) = self.sending.get_mut(&key) else { return };
-        while *left > 0 {
-            let len = usize::try_from(*left).unwrap_or(usize::MAX).min(AT_ONCE);
-            let mut bytes: Bytes = (*sent..*sent + len as u64).map(byte_at).collect();
+        let Some(sending) = self.sending.get_mut(&key) else { return };
+        while sending.left > 0 {
+            let len = usize::try_from(sending.left).unwrap_or(usize::MAX).min(AT_ONCE);
+            let from = sending.sent + u64::from(sending.first);
+            let mut bytes: Bytes = (from..from + len as u64).map(byte_at).collect();
             let Ok(taken) = self.core.write(key, &mut bytes, now) else { return };
-            (*left, *sent) = (*left - taken as u64, *sent + taken as u64);
+            (sending.left, sending.sent) = (sending.left - taken as u64, sending.sent + taken as u64);
             if taken < len {
                 return;
             }
         }
-        let _ = self.core.finish(key);
+        if !sending.open {
+            let _ = self.core.finish(key);
+        }
     }
 
     fn read(&mut self, key: StreamKey, now: Time) {
-        loop {
+        while self.reading.get(&key).is_none_or(|reading| reading.first != Some(UNREAD)) {
             match self.core.read(key, AT_ONCE, now) {
-                Ok(StreamRead::Data(bytes)) => {
-                    let Some(at) = self.reading.get_mut(&key) else { continue };
-                    let good = bytes.iter().zip(*at..).filter(|(byte, at)| **byte == byte_at(*at)).count();
-                    *at += bytes.len() as u64;
-                    self.tally.read += good as u64;
-                    self.tally.damaged += (bytes.len() - good) as u64;
-                    self.tally.read_at = Some(now);
-                }
+                Ok(StreamRead::Data(bytes)) => self.note(key, &bytes, now),
                 Ok(StreamRead::End) => {
                     if self.reading.remove(&key).is_some() {
                         self.tally.ended += 1;
@@ -161,6 +207,28 @@ impl SimStreams {
                 }
                 Ok(StreamRead::Nothing) | Err(_) => return,
             }
+        }
+    }
+
+    /// Counts what came, and answers it.
+    fn note(&mut self, key: StreamKey, bytes: &[u8], now: Time) {
+        let Some(reading) = self.reading.get_mut(&key) else { return };
+        let known = reading.first.is_some();
+        let first = *reading.first.get_or_insert(bytes.first().copied().unwrap_or(0));
+        let from = reading.read + u64::from(first);
+        let good = bytes.iter().zip(from..).filter(|(byte, at)| **byte == byte_at(*at)).count();
+        reading.read += bytes.len() as u64;
+        self.tally.read += good as u64;
+        self.tally.damaged += (bytes.len() - good) as u64;
+        self.tally.read_at = Some(now);
+        if first > 0 && first != UNREAD {
+            if !known && first == ECHO {
+                // As a node does with a login.
+                self.core.set_priority(key, StreamPriority::Now);
+            }
+            let answer = self.sending.entry(key).or_insert(Sending { open: true, ..Sending::default() });
+            answer.left += bytes.len() as u64 * u64::from(first);
+            self.write(key, now);
         }
     }
 }

@@ -6,6 +6,7 @@
 //!                           one peer: its connections, what waits           quic/peer.rs
 //!                           all connections; one: its streams, and its life quic/pool.rs, quic/connection.rs, quic/watch.rs
 //!                           transport parameters, congestion control        quic/transport.rs, quic/follow.rs
+//!                           what QUIC gets of each stream, and when         quic/feed.rs, quic/unsent.rs
 //!                           datagrams out, no more than the queue lets go   quic/depart.rs
 //! strait-ipsec   Outbound   fair queue, pacer                               outbound/streams.rs
 //! ```
@@ -17,11 +18,13 @@ mod connection;
 mod depart;
 mod drive;
 mod event;
+mod feed;
 mod follow;
 mod open;
 mod peer;
 mod pool;
 mod transport;
+mod unsent;
 mod watch;
 
 use core::time::Duration;

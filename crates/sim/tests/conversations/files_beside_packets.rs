@@ -107,6 +107,27 @@ fn a_file_fills_a_satellite_link() {
     assert!(share(10_000_000, 30_000_000, again - millis(900)) * 1518.0 / 1436.0 > 0.95, "{shares:?}");
 }
 
+/// The rate, the delay one way in microseconds, and bytes that take some seconds, or at least fifty round trips.
+const LINKS: [(u64, u64, u64); 4] = [
+    (64_000, 300_000, 300_000),
+    (256_000, 100_000, 800_000),
+    (100_000_000, 5_000, 30_000_000),
+    (10_000_000_000, 250, 60_000_000),
+];
+
+#[test]
+fn a_file_fills_a_link_of_any_rate() {
+    let _seed = Seed(19);
+    for (bits, delay, bytes) in LINKS {
+        let mut network = site(19, bits, Duration::from_micros(delay), LossModel::None);
+        transfer(&mut network, bytes / 4, seconds(60));
+        let took = transfer(&mut network, bytes, seconds(240));
+        let share = share(bits, bytes, took - Duration::from_micros(delay)) * 1518.0 / 1436.0;
+        eprintln!("{bits} bit/s, {delay} us: {took:?}, {share:.3} of what fits");
+        assert!(share > 0.95, "{bits} bit/s: {share}");
+    }
+}
+
 #[test]
 fn a_ping_beside_a_file_is_hardly_later() {
     let _seed = Seed(2);

@@ -31,6 +31,7 @@ mod metered;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;
+mod questions_beside_files;
 mod rate_unknown;
 mod rekey_under_load;
 mod rekey_under_loss;

@@ -5,23 +5,23 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use quinn_proto::{
-    Connection, ConnectionHandle, Dir, ReadError, ReadableError, StreamId, Transmit, VarInt, WriteError,
-};
+use quinn_proto::{Connection, ConnectionHandle, Dir, ReadError, ReadableError, StreamId, Transmit, VarInt};
 use strait_clock::Time;
 use strait_ipsec::PeerId;
 use strait_keying::{Epoch, LentConnection, PublicKey, Role};
 
+use super::feed::Feed;
 use super::follow::FollowedRate;
 use super::transport::{UNSENT, WINDOW};
+use super::unsent::UnsentBytes;
 use super::watch::Watch;
 use super::{EXPORTED, StreamKey, StreamLost, StreamPriority, StreamRead};
 
 /// The application error code of a stream that was given up, and of a connection that is not needed (RFC 9000 section 20.2).
 pub(super) const GIVEN_UP: VarInt = VarInt::from_u32(0);
 
-/// Congestion windows that may wait behind a lost datagram, or for their turn: it is known after a round trip, repeated after a half
-/// more, and may be lost again.
+/// Congestion windows that may wait behind a lost datagram: it is known after a round trip, repeated after a half more, and may be lost
+/// again.
 const FLIGHTS: u64 = 4;
 
 /// Datagrams that may leave in place of the probe of the path's MTU: acknowledgements go first.
@@ -36,7 +36,8 @@ pub(super) struct LiveConnection {
     pub(super) handle: ConnectionHandle,
     pub(super) quic: Connection,
     pub(super) rate: Arc<FollowedRate>,
-    streams: BTreeMap<StreamId, LiveStream>,
+    pub(super) streams: BTreeMap<StreamId, LiveStream>,
+    pub(super) feed: Feed,
     pub(super) watch: Watch,
     /// When QUIC wants its timers run.
     due: Time,
@@ -45,34 +46,41 @@ pub(super) struct LiveConnection {
 }
 
 /// A stream on a connection.
-#[derive(Clone, Copy, Debug)]
-struct LiveStream {
-    key: StreamKey,
-    priority: StreamPriority,
+#[derive(Debug)]
+pub(super) struct LiveStream {
+    pub(super) key: StreamKey,
+    pub(super) priority: StreamPriority,
     /// Whether this end has to say, or to hear, more.
-    says: bool,
+    pub(super) says: bool,
     hears: bool,
+    pub(super) unsent: UnsentBytes,
 }
 
 impl LiveConnection {
     pub(super) fn new(lent: LentConnection, rate: Arc<FollowedRate>, now: Time) -> LiveConnection {
         let LentConnection { peer, key, role, handle, connection: quic } = lent;
-        let (streams, watch) = (BTreeMap::new(), Watch::new(now));
-        LiveConnection { peer, key, role, handle, quic, rate, streams, watch, due: now, searches: SEARCHES }
+        let (streams, feed, watch) = (BTreeMap::new(), Feed::new(), Watch::new(now));
+        LiveConnection {
+            peer,
+            key,
+            role,
+            handle,
+            quic,
+            rate,
+            streams,
+            feed,
+            watch,
+            due: now,
+            searches: SEARCHES,
+        }
     }
 
-    /// Lets as much wait for the link as keeps it busy, and no more: what a process left behind goes before what the next one says.
-    /// Where priorities differ, all may wait here: the window is one for all streams, and bytes of less urgent ones that fill it
-    /// would keep those of the most urgent one out.
+    /// Lets QUIC have as much under way as keeps the link busy. It gets no more than leaves next, so that this is full of what was sent.
     pub(super) fn follow_window(&mut self) {
-        let mut priorities = self.streams.values().map(|stream| stream.priority);
-        let first = priorities.next();
-        let window = if priorities.any(|priority| Some(priority) != first) {
-            u64::MAX
-        } else {
-            self.quic.stats().path.cwnd.saturating_mul(FLIGHTS).saturating_add(UNSENT)
-        };
-        self.quic.set_send_window(window.min(WINDOW.into()));
+        let window = self.quic.congestion_state().window();
+        let under_way = window.saturating_mul(FLIGHTS).saturating_add(UNSENT);
+        self.quic.set_send_window(under_way.min(WINDOW.into()));
+        self.follow_share(window);
     }
 
     pub(super) const fn due_at(&self) -> Time {
@@ -125,8 +133,6 @@ impl LiveConnection {
     /// Opens a stream, if the peer allows one more.
     pub(super) fn open(&mut self, key: StreamKey, priority: StreamPriority, now: Time) -> Option<StreamId> {
         let id = self.quic.streams().open(Dir::Bi)?;
-        // It was opened just now, so it cannot be over.
-        let _ = self.quic.send_stream(id).set_priority(priority as i32);
         self.insert(id, key, priority, now);
         Some(id)
     }
@@ -137,27 +143,11 @@ impl LiveConnection {
     }
 
     pub(super) fn insert(&mut self, id: StreamId, key: StreamKey, priority: StreamPriority, now: Time) {
-        self.streams.insert(id, LiveStream { key, priority, says: true, hears: true });
+        // It is new, so it cannot be over.
+        let _ = self.quic.send_stream(id).set_priority(priority as i32);
+        let unsent = UnsentBytes::default();
+        self.streams.insert(id, LiveStream { key, priority, says: true, hears: true, unsent });
         self.watch.used(now);
-    }
-
-    pub(super) fn write(&mut self, id: StreamId, bytes: &mut Bytes, now: Time) -> Result<usize, StreamLost> {
-        self.watch.used(now);
-        let mut taken = 0;
-        // Only a write that takes nothing makes QUIC say when there is room again.
-        while !bytes.is_empty() {
-            match self.quic.send_stream(id).write_chunks(core::slice::from_mut(bytes)) {
-                Ok(written) => taken += written.bytes,
-                Err(WriteError::Blocked) => break,
-                Err(WriteError::Stopped(_)) => return Err(StreamLost::GivenUp),
-                Err(WriteError::ClosedStream) => return Err(StreamLost::Unknown),
-            }
-        }
-        Ok(taken)
-    }
-
-    pub(super) fn finish(&mut self, id: StreamId) -> Result<(), StreamLost> {
-        self.quic.send_stream(id).finish().map_err(|_| StreamLost::GivenUp)
     }
 
     /// What came, and whether there is something to say about it.
@@ -219,10 +209,10 @@ impl LiveConnection {
         &mut self,
         epoch: Epoch,
         now: Time,
-        most: usize,
+        most: u64,
         buffer: &mut Vec<u8>,
     ) -> Option<Transmit> {
-        let at = epoch.instant(now);
+        let (at, most) = (epoch.instant(now), usize::try_from(most).unwrap_or(1));
         // The peer drops what comes before its handshake is done.
         if self.searches > 0 && self.watch.opened() + 2 * self.quic.rtt() <= now {
             self.searches -= 1;
@@ -237,6 +227,7 @@ impl LiveConnection {
             }
             buffer.clear();
         }
+        self.rate.look_away();
         self.quic.poll_transmit(at, most, buffer)
     }
 

@@ -1,12 +1,12 @@
 //! Datagrams out: made when the queue of their peer has room for them, and no earlier.
 
 use strait_clock::Time;
-use strait_ipsec::StreamTrain;
+use strait_ipsec::{PeerId, StreamTrain};
 use strait_scheduler::Tin;
 
-use super::Streams;
 use super::connection::LiveConnection;
 use super::peer::StreamPeer;
+use super::{StreamEvent, Streams};
 
 /// Datagrams that are made at once at most: what one call of the kernel takes in bytes (65,000), of the longest on an Ethernet.
 const AT_ONCE: u64 = 44;
@@ -15,6 +15,9 @@ impl Streams {
     /// The next datagrams for the sender, as far as the queues of peers have room: to be polled until there is nothing after every
     /// other call, and whenever datagrams left a queue.
     pub fn next_train(&mut self, now: Time) -> Option<Box<StreamTrain>> {
+        let peers = &mut self.peers;
+        let waits = |id: &PeerId| peers.get_mut(id).is_some_and(|peer| !peer.has_left(now));
+        self.pool.out.queued.retain(waits);
         let turn = self.pool.out.turn;
         let after = self.pool.out.stirred.range(turn + 1..).chain(self.pool.out.stirred.range(..=turn));
         let order: Vec<usize> = after.copied().collect();
@@ -34,9 +37,12 @@ impl Streams {
             self.pool.out.stirred.remove(&handle);
             return None;
         };
-        let room = peer.room();
         let unit = u64::from(connection.quic.current_mtu());
-        if room < unit && peer.queued() > 0 {
+        let mut room = peer.room(now);
+        if room < unit && connection.presses() && peer.may_press() {
+            room = unit;
+        }
+        if room == 0 || room < unit && peer.queued() > 0 {
             // It stays among those that are stirred.
             return None;
         }
@@ -45,8 +51,8 @@ impl Streams {
         let buffer = &mut self.pool.out.buffer;
         buffer.clear();
         let most = if connection.is_probing() { 1 } else { (room / unit).clamp(1, AT_ONCE) };
-        let most = usize::try_from(most).unwrap_or(1);
-        let transmit = connection.poll_transmit(self.pool.epoch, now, most, buffer);
+        let transmit = connection.transmit(self.pool.epoch, now, most, buffer);
+        self.pool.out.events.extend(connection.take_writable().into_iter().map(StreamEvent::Writable));
         connection.rate.set_probing(false);
         connection.note_due(self.pool.epoch);
         let Some(transmit) = transmit else {
@@ -54,7 +60,9 @@ impl Streams {
             self.hear(handle, now);
             return None;
         };
-        let train = train(connection, peer, &transmit, buffer.get(..transmit.size).unwrap_or_default());
+        let bytes = buffer.get(..transmit.size).unwrap_or_default();
+        let train = train(connection, peer, &transmit, bytes);
+        self.pool.out.queued.insert(train.peer);
         self.hear(handle, now);
         Some(Box::new(train))
     }
@@ -66,14 +74,15 @@ fn train(
     transmit: &quinn_proto::Transmit,
     bytes: &[u8],
 ) -> StreamTrain {
-    peer.note_made(bytes.len());
+    let segment = transmit.segment_size.unwrap_or(bytes.len());
+    peer.note_made(bytes.len(), segment);
     StreamTrain {
         peer: connection.peer,
         to: transmit.destination,
         tin: if connection.is_pressing() { Tin::Normal } else { Tin::Bulk },
         // Which of those under way: of two with one number, each would have half a turn.
         flow: (connection.handle.0 % 65_536) as u16,
-        segment: transmit.segment_size.unwrap_or(bytes.len()),
+        segment,
         bytes: bytes.into(),
     }
 }

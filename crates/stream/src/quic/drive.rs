@@ -75,7 +75,12 @@ impl Streams {
                 }
             }
             Event::Stream(QuicEvent::Readable { id }) => self.pool.tell(handle, id, StreamEvent::Readable),
-            Event::Stream(QuicEvent::Writable { id }) => self.pool.tell(handle, id, StreamEvent::Writable),
+            Event::Stream(QuicEvent::Writable { id }) => {
+                if let Some(connection) = self.pool.live.get_mut(&handle) {
+                    connection.unstick(id);
+                    self.pool.out.stirred.insert(handle);
+                }
+            }
             Event::Stream(QuicEvent::Finished { id }) => {
                 self.pool.said_all(handle, id, StreamEvent::Delivered)
             }

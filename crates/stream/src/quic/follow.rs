@@ -37,6 +37,8 @@ pub(super) struct FollowedRate {
     probing: AtomicBool,
     /// Whether nothing that waits may leave.
     shut: AtomicBool,
+    /// QUIC looked at the window, which it does when it has something to send that is acknowledged.
+    looked_at: AtomicBool,
 }
 
 impl FollowedRate {
@@ -54,11 +56,20 @@ impl FollowedRate {
         self.shut.store(shut, Ordering::Relaxed);
     }
 
+    pub(super) fn look_away(&self) {
+        self.looked_at.store(false, Ordering::Relaxed);
+    }
+
+    /// True if QUIC had something to send since [`FollowedRate::look_away`].
+    pub(super) fn was_looked_at(&self) -> bool {
+        self.looked_at.load(Ordering::Relaxed)
+    }
+
     pub(super) fn is_probing(&self) -> bool {
         self.probing.load(Ordering::Relaxed)
     }
 
-    fn rate(&self) -> Option<Rate> {
+    pub(super) fn rate(&self) -> Option<Rate> {
         Rate::from_bits(self.bits.load(Ordering::Relaxed))
     }
 }
@@ -146,6 +157,7 @@ impl Controller for RateFollower {
     }
 
     fn window(&self) -> u64 {
+        self.followed.looked_at.store(true, Ordering::Relaxed);
         if self.followed.is_probing() {
             return OPEN;
         }

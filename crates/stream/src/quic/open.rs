@@ -84,6 +84,7 @@ impl Streams {
     /// Gives up streams that no connection came for.
     pub(super) fn expire_waiting(&mut self, now: Time) {
         for peer in self.peers.values_mut() {
+            peer.note_time(now);
             for stream in peer.expired(now) {
                 let why = peer.failed.clone().unwrap_or_else(|| "no answer in time".to_owned());
                 self.pool.out.events.push_back(StreamEvent::Lost(stream.key, StreamLost::NoConnection(why)));

@@ -11,12 +11,15 @@ use super::{StreamKey, StreamPriority};
 /// How much of the link's time may wait in its queue: so that it never runs dry between two looks of a thread, and what waits there
 /// is hardly late for a stream that goes before.
 const AHEAD: Duration = Duration::from_millis(10);
+/// The time before the link has room at which a datagram is made that takes longer than this: two looks of a thread of a busy machine.
+/// Made as soon as the one before it left, it would be in the way of what goes first for 190 ms of 64 kbit/s.
+const EARLY: Duration = Duration::from_millis(25);
 /// Bytes that may wait there at most: one call of the kernel, twice.
 const AHEAD_MAX: u64 = 128 * 1024;
 /// The same where nothing waits, as the link is not paced: what is under way between two threads.
 const UNPACED: u64 = 512 * 1024;
 /// Bytes of a datagram on an Ethernet.
-const DATAGRAM: u64 = 1_472;
+pub(super) const DATAGRAM: u64 = 1_472;
 /// How often a connection is asked for while streams wait for one; the key manager has a pause of its own after failures.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long a stream waits for a connection: the 10 s of an attempt at a session and of one at a connection, and a failure.
@@ -48,6 +51,11 @@ pub(super) struct StreamPeer {
     made: u64,
     /// What had left before the first was made.
     left_before: u64,
+    /// Bytes of the one that was made last, and when it had left.
+    last: u64,
+    left_at: Option<Time>,
+    /// The time at which the next is made, while the link is not through with these.
+    next_at: Option<Time>,
 }
 
 impl StreamPeer {
@@ -61,6 +69,9 @@ impl StreamPeer {
             failed: None,
             made: 0,
             left_before,
+            last: 0,
+            left_at: None,
+            next_at: None,
         }
     }
 
@@ -72,17 +83,51 @@ impl StreamPeer {
     /// Bytes that may wait there.
     pub(super) fn ahead(&self) -> u64 {
         let Some(rate) = self.counters.stream.rate() else { return UNPACED };
-        rate.bytes_in(AHEAD).clamp(2 * DATAGRAM, AHEAD_MAX)
+        let least = if rate.time_for(DATAGRAM) > EARLY { 1 } else { 2 };
+        rate.bytes_in(AHEAD).clamp(least * DATAGRAM, AHEAD_MAX)
     }
 
-    /// Bytes that may join those that wait; one datagram at least where none waits.
-    pub(super) fn room(&self) -> u64 {
+    /// True if no datagram waits in its queue; `now` is when that is seen.
+    pub(super) fn has_left(&mut self, now: Time) -> bool {
+        let left = self.queued() == 0;
+        if left {
+            self.left_at.get_or_insert(now);
+        }
+        left
+    }
+
+    /// Bytes that may join those that wait; one datagram at least where none waits and the link has room soon.
+    pub(super) fn room(&mut self, now: Time) -> u64 {
+        self.next_at = None;
         let queued = self.queued();
-        if queued == 0 { self.ahead() } else { self.ahead().saturating_sub(queued) }
+        if queued > 0 {
+            return self.ahead().saturating_sub(queued);
+        }
+        let left_at = *self.left_at.get_or_insert(now);
+        let busy = self.counters.stream.rate().map_or(Duration::ZERO, |rate| rate.time_for(self.last));
+        let next_at = left_at + busy.saturating_sub(EARLY);
+        if next_at > now {
+            self.next_at = Some(next_at);
+            return 0;
+        }
+        self.ahead()
     }
 
-    pub(super) const fn note_made(&mut self, bytes: usize) {
+    /// True if one more may wait that goes before others.
+    pub(super) fn may_press(&self) -> bool {
+        self.queued() <= self.ahead() + DATAGRAM
+    }
+
+    /// Datagrams were made, of which each but the last has so many bytes.
+    pub(super) const fn note_made(&mut self, bytes: usize, segment: usize) {
         self.made += bytes as u64;
+        let full = bytes.saturating_sub(1) / if segment == 0 { 1 } else { segment };
+        (self.last, self.left_at) = ((bytes - full * segment) as u64, None);
+    }
+
+    /// The time has come at which the next is made.
+    pub(super) fn note_time(&mut self, now: Time) {
+        self.next_at.take_if(|at| *at <= now);
     }
 
     /// A stream is to wait for a connection; false when too many do.
@@ -120,6 +165,7 @@ impl StreamPeer {
 
     pub(super) fn due(&self) -> Option<Time> {
         let expires = self.waiting.first().map(|stream| stream.since + OPENING_MAX);
-        self.asks_at.filter(|_| !self.waiting.is_empty()).into_iter().chain(expires).min()
+        let asks = self.asks_at.filter(|_| !self.waiting.is_empty());
+        asks.into_iter().chain(expires).chain(self.next_at).min()
     }
 }

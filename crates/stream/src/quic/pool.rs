@@ -31,6 +31,8 @@ pub(super) struct Outgoing {
     pub(super) stirred: BTreeSet<usize>,
     /// Peers whose path is silent, so that a session is to find them.
     pub(super) lost_sight: BTreeSet<PeerId>,
+    /// Peers in whose queues datagrams may wait.
+    pub(super) queued: BTreeSet<PeerId>,
     /// The connection that sent last.
     pub(super) turn: usize,
     pub(super) buffer: Vec<u8>,

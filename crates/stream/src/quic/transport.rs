@@ -11,10 +11,12 @@ use strait_scheduler::Rate;
 
 use super::follow::{FollowedRate, RateFollower, RateFollowers};
 
-/// What a stream and a connection may have under way: 10 Mbit/s times 600 ms are 750 kB. A lost datagram is known after one round
+/// Bytes that a stream may have under way: 10 Mbit/s times 600 ms are 750 kB. A lost datagram is known after one round
 /// trip and repeated after a half more, and its repetition may be lost as well: what comes behind it waits here. It is also
 /// 20 times what 1 Gbit/s times 1 ms takes.
 pub(super) const WINDOW: u32 = 2_560 * 1024;
+/// Bytes that a connection takes beside those that one stream may have under way: a stream whose reader has stopped keeps no other out.
+const BESIDE: u32 = 512 * 1024;
 /// Bytes that may wait to be sent beside what is in flight: a turn of a process, which is asked for more as they leave.
 pub(super) const UNSENT: u64 = 64 * 1024;
 /// Streams that a peer may have open on one connection: one a transfer.
@@ -90,7 +92,7 @@ impl StreamTransport for PeerTransports {
             .max_concurrent_uni_streams(0_u8.into())
             .max_idle_timeout(Some(VarInt::from_u32(IDLE).into()))
             .stream_receive_window(WINDOW.into())
-            .receive_window(WINDOW.into())
+            .receive_window((WINDOW + BESIDE).into())
             .send_window(UNSENT)
             .datagram_receive_buffer_size(None)
             .ack_frequency_config(Some(acknowledged))
