@@ -36,6 +36,8 @@ pub struct StreamLink {
     outer: AtomicU64,
     /// Sessions with the peer.
     sessions: Tally,
+    /// Processes of the peer that followed another.
+    restarts: Tally,
 }
 
 impl StreamLink {
@@ -72,6 +74,17 @@ impl StreamLink {
     /// Another session with the peer was agreed.
     pub fn note_session(&self) {
         self.sessions.add(1);
+    }
+
+    /// How often the peer was restarted so far, as its sessions say. It has lost what connections there were before.
+    #[must_use]
+    pub fn restarts(&self) -> u64 {
+        self.restarts.get()
+    }
+
+    /// Another process of the peer agreed to a session.
+    pub fn note_restart(&self) {
+        self.restarts.add(1);
     }
 
     pub(crate) fn note_left(&self, bytes: usize) {

@@ -281,7 +281,7 @@ impl Streams {
         let (id, role) = (lent.peer, lent.role);
         let rate = self.transports.rate_of(&lent.connection);
         let mut connection = LiveConnection::new(lent, rate, now);
-        connection.watch.in_session(peer.counters.stream.sessions());
+        connection.watch.begins_in(&peer.counters.stream);
         self.pool.live.insert(handle, connection);
         self.pool.out.stirred.insert(handle);
         self.supersede(id, role, handle, now);

@@ -254,6 +254,16 @@ impl PeerRecord {
         });
     }
 
+    /// Takes what the peer said of itself in a handshake.
+    pub(crate) fn introduced(&mut self, capabilities: Capabilities) {
+        let before = self.theirs.capabilities.as_ref().map(|before| before.history.epoch);
+        // Each process has a number of its own.
+        if before.is_some_and(|before| before != capabilities.history.epoch) {
+            self.config.spec.counters.stream.note_restart();
+        }
+        self.theirs.capabilities = Some(capabilities);
+    }
+
     /// Sends with `pair` from now on; the inbound half of the one before fades.
     pub(crate) fn use_pair(
         &mut self,
@@ -306,7 +316,7 @@ impl PeerRecord {
         else {
             return;
         };
-        self.theirs.capabilities = Some(capabilities);
+        self.introduced(capabilities);
         self.use_pair(pair, outbound, now, context);
     }
 

@@ -249,6 +249,20 @@ fn streams_to_a_restarted_peer_are_given_up_soon_after_it_begins_a_session() {
 }
 
 #[test]
+fn streams_to_a_restarted_peer_are_given_up_with_the_session_that_says_so() {
+    let _seed = Seed(16);
+    let mut network = site(16, 1_540_000, millis(300), LossModel::None);
+    network.send_stream(A, B, 20_000_000, StreamPriority::Now);
+    network.run_for(seconds(15));
+    network.restart(B).unwrap();
+    network.send(B, &Conversation::new(v4(B, A, 9), Filler::Random).next_packet(100));
+    assert!(network.run_until_up(B, A, seconds(10)));
+    // No time without an answer has to pass.
+    assert!(network.run_until(millis(1500), |network| !network.node(A).streams().tally().lost.is_empty()));
+    transfer(&mut network, 100_000, seconds(20));
+}
+
+#[test]
 fn a_stream_to_a_restarted_peer_begins_on_a_connection_that_it_has() {
     for used in [false, true] {
         let _seed = Seed(14);

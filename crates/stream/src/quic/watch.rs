@@ -7,7 +7,7 @@
 //! silent for 15 s                -> a handshake of the key manager looks for the peer
 //! silent, and the peer is heard  -> it has lost the connection, or moved: given up if that stays so for 3 s
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
-//!                                   and it is given up if it says nothing for 3 s
+//!                                   and it is given up if it says nothing for 3 s; at once if the session says that it was
 //! no streams for a minute        -> forgotten without a word; the end that began it goes first
 //! ```
 
@@ -15,7 +15,7 @@ use core::time::Duration;
 
 use quinn_proto::{Connection, FrameStats};
 use strait_clock::Time;
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, StreamLink};
 use strait_keying::Role;
 
 use super::Streams;
@@ -69,6 +69,8 @@ pub(super) struct Watch {
     doubted_at: Option<Time>,
     /// Sessions with the peer when it was looked at.
     sessions: u64,
+    /// The same of the peer's restarts.
+    restarts: u64,
 }
 
 impl Watch {
@@ -88,6 +90,7 @@ impl Watch {
             signs: (None, 0),
             doubted_at: None,
             sessions: 0,
+            restarts: 0,
         }
     }
 
@@ -95,9 +98,15 @@ impl Watch {
         self.opened
     }
 
-    /// It begins within so many sessions.
-    pub(super) const fn in_session(&mut self, sessions: u64) {
-        self.sessions = sessions;
+    /// It begins within the newest session of this link.
+    pub(super) fn begins_in(&mut self, link: &StreamLink) {
+        (self.sessions, self.restarts) = (link.sessions(), link.restarts());
+    }
+
+    /// True if the peer was restarted since this was called last: it has lost the connection. One that is no older than an attempt may be
+    /// its new process's, begun beside the session.
+    fn is_forgotten(&mut self, restarts: u64, now: Time) -> bool {
+        core::mem::replace(&mut self.restarts, restarts) != restarts && self.opened + BESIDE <= now
     }
 
     /// True if another session was agreed since this was called last; `sessions` is how many there were so far. The first may be agreed
@@ -221,6 +230,9 @@ impl Streams {
             // What is heard first may acknowledge what was sent before the silence: to QUIC that is a round trip of minutes.
             quic.path_changed(self.pool.epoch.instant(now));
             return self.pool.ask(handle, now);
+        }
+        if watch.is_forgotten(peer.counters.stream.restarts(), now) {
+            return self.give_up(handle, "the peer was restarted", now);
         }
         if watch.is_older_than(peer.counters.stream.sessions(), now) {
             return self.doubt(handle, now);

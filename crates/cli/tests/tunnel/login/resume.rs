@@ -1,5 +1,6 @@
 //! Sessions that outlive what they run over: clients, paths and daemons.
 
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -120,6 +121,27 @@ fn an_idle_client_hears_of_a_peer_that_ends() {
     goes_on(&mut screen);
     screen.types("exit\r");
     assert_eq!(screen.ends(), Some(0));
+}
+
+/// A host that lost its power: no word to its peers, and no session is left.
+#[test]
+fn a_client_whose_session_died_with_its_host_ends_without_a_key() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), ALICE);
+    let mut screen = shell(&place);
+    place.kill(1);
+    let processes: Vec<_> = place.session_processes().iter().map(u32::to_string).collect();
+    assert!(!processes.is_empty());
+    assert!(Command::new("kill").arg("-KILL").args(&processes).status().unwrap().success());
+    place.start(1, ALICE);
+    screen.sees("the peer refuses: there is no such session any more");
+    assert_eq!(screen.ends(), Some(255));
+    assert!(screen.is_sane());
+    // Neither is it resumed.
+    let (_, errors) = place.ends(255, &["--resume"], b"");
+    assert!(errors.contains("no such session to go back to"), "{errors}");
 }
 
 #[test]

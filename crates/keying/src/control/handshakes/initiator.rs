@@ -120,7 +120,7 @@ impl Handshakes {
         let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
         let made = NewPair::new(plan, keys, now, context);
         peer.initiation.completed();
-        peer.theirs.capabilities = Some(theirs.capabilities.clone());
+        peer.introduced(theirs.capabilities.clone());
         if let Some(from) = self.channels.remote(id) {
             sessions.follow(number, from, now);
         }
