@@ -17,7 +17,7 @@ use crate::client::{self, ClientError, OpenedStream, StreamOptions};
 use crate::local::Request;
 use crate::logging::FILTER_VARIABLE;
 use crate::report::DaemonReport;
-use crate::runtime::{self, FOLDER_VARIABLE, READY_VARIABLE, RuntimeError};
+use crate::runtime::{self, FOLDER_VARIABLE, FOR_COMMAND, READY_VARIABLE, RuntimeError};
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -61,7 +61,7 @@ impl PrivateDaemon {
         let folder = folder()?;
         let (mut ready, theirs) = UnixStream::pair()?;
         ready.set_read_timeout(Some(PATIENCE))?;
-        command.env(FOLDER_VARIABLE, &folder).env(READY_VARIABLE, "1").env_remove("NOTIFY_SOCKET");
+        command.env(FOLDER_VARIABLE, &folder).env(READY_VARIABLE, FOR_COMMAND).env_remove("NOTIFY_SOCKET");
         command.stdin(OwnedFd::from(theirs));
         // SAFETY: prctl takes integers here, is async-signal-safe and touches no memory of this process.
         unsafe {

@@ -17,6 +17,13 @@ const LOCK: &str = "lock";
 const SHARED: &str = "-users";
 /// Set for a daemon that says on its standard input, a socket, that it is up.
 pub(crate) const READY_VARIABLE: &str = "STRAIT_READY_ON_STDIN";
+/// Its value for a node that runs for one command only.
+pub(crate) const FOR_COMMAND: &str = "command";
+
+/// Returns true in a node that runs for one command only.
+pub(crate) fn is_for_command() -> bool {
+    std::env::var_os(READY_VARIABLE).is_some_and(|value| value == FOR_COMMAND)
+}
 
 /// Why there is no folder for sockets.
 #[derive(Debug, thiserror::Error)]

@@ -18,7 +18,9 @@ use super::metering::{self, MeterBoard, MeterReadings, MeterSpec, RunningMeter};
 use crate::clock::Clock;
 use crate::path_memory::unix_time;
 use crate::runtime;
-use crate::saved::{SavedAmounts, SavedFigures, SavedFile, SavedKind, SavedName, SavedSample};
+use crate::saved::{
+    SavedAmounts, SavedFigures, SavedFile, SavedFileError, SavedKind, SavedName, SavedSample,
+};
 
 /// Seconds between two writes: what a crash loses at most.
 const WRITTEN_EVERY: u64 = 60;
@@ -98,12 +100,16 @@ pub(super) fn open(interface: &str, shown: Option<FiguresSender>) -> KeptFigures
 }
 
 fn open_at(path: &Path) -> Option<SavedFile> {
-    let opened = path
-        .parent()
-        .map_or(Ok(()), |folder: &Path| runtime::make(folder))
-        .map_err(|error| error.to_string());
-    let opened = opened.and_then(|()| SavedFile::open(path).map_err(|error| error.to_string()));
-    opened.inspect_err(|error| tracing::warn!("what the tunnel saves is not kept: {error}")).ok()
+    let made = path.parent().map_or(Ok(()), |folder: &Path| runtime::make(folder));
+    let made = made.map_err(|error| SavedFileError::File(error.to_string()));
+    let failed = |error: &SavedFileError| match error {
+        // Two commands at once, of which the first has it: there is nothing to mend.
+        SavedFileError::Busy(_) if runtime::is_for_command() => {
+            tracing::info!("another command keeps what the tunnel saves");
+        }
+        _ => tracing::warn!("what the tunnel saves is not kept: {error}"),
+    };
+    made.and_then(|()| SavedFile::open(path)).inspect_err(failed).ok()
 }
 
 impl SavedKeeper {
