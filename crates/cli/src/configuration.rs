@@ -12,6 +12,7 @@ use strait_node::report::{FolderReport, ManualReport};
 
 use crate::failure::{CommandResult, Failure};
 use crate::files::ServedFolder;
+use crate::output::{line, print, tell};
 use crate::show::text::manual;
 use crate::units::counted;
 use crate::{flags, keys};
@@ -36,13 +37,16 @@ pub(crate) fn init(flags: &flags::Init) -> CommandResult {
     out.write_all(template(name).as_bytes())
         .and_then(|()| out.sync_all())
         .map_err(Failure::doing(format!("write {}", file.display())))?;
-    println!("configuration: {} (fill in the addresses and the peer, then `strait check`)", file.display());
+    tell(format_args!(
+        "configuration: {} (fill in the addresses and the peer, then `strait check`)",
+        file.display()
+    ));
     let (public, made) = match keys::make_or_read(&key)? {
         keys::Found::Made(public) => (public, "created, readable by you only"),
         keys::Found::There(public) => (public, "already existed"),
     };
-    println!("private key:   {} ({made})", key.display());
-    println!("public key:    {public} (give this one to your peers)");
+    line(format_args!("private key:   {} ({made})", key.display()))?;
+    line(format_args!("public key:    {public} (give this one to your peers)"))?;
     Ok(())
 }
 
@@ -50,33 +54,33 @@ pub(crate) fn init(flags: &flags::Init) -> CommandResult {
 pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     let config = load(&flags.file)?;
     let key = config.private_key().map_err(Failure::new)?;
-    println!(
+    line(format_args!(
         "{}: valid. Interface {}, {}, {}",
         flags.file.display(),
         config.node.interface,
         counted(config.peers.len() as u64, "peer"),
         counted(config.rules.rules().len() as u64, "compression rule"),
-    );
+    ))?;
     if let Some(key) = key {
-        println!("public key: {}", key.public());
+        line(format_args!("public key: {}", key.public()))?;
     }
     for peer in &config.peers {
         if let Some(manual) = peer.manual() {
             let shown = ManualReport::of(manual);
-            println!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown));
+            line(format_args!("{}: {}: {}", peer.name, manual::mode(&shown), manual::protocols(&shown)))?;
         }
     }
     for warning in config.warnings(&flags.file) {
-        println!("WARNING: {warning}");
+        line(format_args!("WARNING: {warning}"))?;
     }
     for loss in config.quiet_losses() {
-        println!("quiet: {loss}");
+        line(format_args!("quiet: {loss}"))?;
     }
     folders(&config)?;
-    print!("{}", user(&config)?);
-    print!("{}", host(&config, &forecast(&config)));
+    print(user(&config)?.as_bytes())?;
+    print(host(&config, &forecast(&config)).as_bytes())?;
     if config.peers.is_empty() {
-        println!("note: there is no [[peer]] section, so the tunnel has no peer");
+        line("note: there is no [[peer]] section, so the tunnel has no peer")?;
     }
     Ok(())
 }
@@ -84,12 +88,12 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
 /// Says what peers may do in folders. Fails if one that is there would not be served, and warns of those that are not there.
 fn folders(config: &Config) -> CommandResult {
     for folder in &config.folders {
-        println!("[[folder]] {}: {}", folder.name, FolderReport::of(folder).rights());
+        line(format_args!("[[folder]] {}: {}", folder.name, FolderReport::of(folder).rights()))?;
         let Err(error) = ServedFolder::find(folder.clone()).found().map(drop) else { continue };
         if folder.path.exists() {
             return Err(Failure::new(format!("[[folder]] {}: {error}", folder.name)));
         }
-        println!("WARNING: [[folder]] {}: {error}", folder.name);
+        line(format_args!("WARNING: [[folder]] {}: {error}", folder.name))?;
     }
     Ok(())
 }

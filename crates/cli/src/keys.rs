@@ -13,6 +13,7 @@ use zeroize::Zeroizing;
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
+use crate::output::line;
 
 /// A key file has 45 bytes; more than this is another file.
 const FILE_MAX: u64 = 1024;
@@ -28,14 +29,17 @@ pub(crate) fn run(flags: &flags::Keys) -> CommandResult {
 /// Makes a key in a new file and says where, and what others need to know.
 pub(crate) fn keygen(flags: &flags::Keygen) -> CommandResult {
     let public = make(&flags.out)?;
-    println!("private key: {} (readable by you only; never leaves this machine)", flags.out.display());
-    println!("public key:  {public}");
+    line(format_args!(
+        "private key: {} (readable by you only; never leaves this machine)",
+        flags.out.display()
+    ))?;
+    line(format_args!("public key:  {public}"))?;
     Ok(())
 }
 
 /// Prints the public key of a private key file.
 pub(crate) fn pubkey(flags: &flags::Pubkey) -> CommandResult {
-    println!("{}", read(&flags.file)?);
+    line(read(&flags.file)?)?;
     Ok(())
 }
 

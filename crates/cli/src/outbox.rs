@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use jiff::tz::TimeZone;
 use strait_keying::PrivateKey;
 use strait_scheduler::calendar::day;
-use strait_terminal::output::print;
+use strait_terminal::output::{note, print, still_read};
 use strait_transfer::outbox::spool::SpoolFolder;
 use strait_transfer::outbox::{
     FolderDisk, ListedTransfer, OrderPlace, Outbox, OutboxError, ProgressFile, RandomBytes, TransferProgress,
@@ -54,7 +54,7 @@ pub(crate) fn run(flags: &flags::OutboxFlags) -> CommandResult {
         }
     }
     for name in outbox.damaged() {
-        eprintln!("strait: {name} in the outbox is damaged and was left as it is");
+        note(format_args!("strait: {name} in the outbox is damaged and was left as it is"));
     }
     let listed = list(&home, &outbox, flags.all);
     if flags.json {
@@ -81,8 +81,7 @@ fn watch(home: &OutboxHome) -> CommandResult {
     let clear = if std::io::stdout().is_terminal() { "\u{1b}[H\u{1b}[J" } else { "" };
     loop {
         let listed = list(home, &home.open()?, false);
-        print(format!("{clear}{}", table(&listed)).as_bytes())?;
-        if listed.is_empty() {
+        if !still_read(format!("{clear}{}", table(&listed)).as_bytes())? || listed.is_empty() {
             return Ok(());
         }
         thread::sleep(WATCH);

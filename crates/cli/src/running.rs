@@ -14,6 +14,7 @@ use strait_node::{background, daemon, logging, network, runtime};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
+use crate::output::line;
 use crate::{configuration, files, login};
 
 /// How long a daemon may take to end that ends by itself while it is asked, and how often it is looked for.
@@ -75,7 +76,7 @@ fn in_background(flags: &flags::Up) -> CommandResult {
         let said = error.to_string();
         Failure::new(said.strip_prefix("strait: ").unwrap_or(&said))
     })?;
-    println!("{interface} is up (process {process}, log {})", log.display());
+    line(format_args!("{interface} is up (process {process}, log {})", log.display()))?;
     Ok(())
 }
 
@@ -107,13 +108,15 @@ pub(crate) fn down(flags: &flags::Which) -> CommandResult {
     }
     match answer {
         Err(ClientError::NotRunning { .. }) if network::put_back(&interface).is_ok_and(|count| count > 0) => {
-            println!("{interface} was not running; removed what it left: settings, rules and routes");
+            line(format_args!(
+                "{interface} was not running; removed what it left: settings, rules and routes"
+            ))?;
             return Ok(());
         }
         Err(ClientError::NotRunning { .. }) if ends => {}
         other => other.map_err(refused)?,
     }
-    println!("{interface} is down");
+    line(format_args!("{interface} is down"))?;
     Ok(())
 }
 
@@ -132,9 +135,9 @@ fn killed() -> Option<String> {
 pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
     let interface = which(flags)?;
     let changes = client::reload(&interface).map_err(refused)?;
-    println!("{interface} reloaded its configuration: {changes}");
+    line(format_args!("{interface} reloaded its configuration: {changes}"))?;
     if !changes.need_restart.is_empty() {
-        println!("restart it with `strait down {interface}`, then `strait up`");
+        line(format_args!("restart it with `strait down {interface}`, then `strait up`"))?;
     }
     Ok(())
 }

@@ -25,6 +25,7 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::SshFlags;
 use crate::keys;
 use crate::login::road::{LoginRoad, OwnNode};
+use crate::output::line;
 use bridge::Bridge;
 use known::Known;
 
@@ -35,7 +36,7 @@ pub(crate) fn run(flags: &SshFlags) -> CommandResult {
         return settings::print(flags, &known);
     }
     if let Some(host) = &flags.known_hosts {
-        println!("{}", known.line(host)?);
+        line(known.line(host)?)?;
         return Ok(());
     }
     let Some(host) = flags.peers.first() else {

@@ -3,7 +3,6 @@
 pub(crate) mod text;
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
@@ -12,7 +11,7 @@ use strait_node::report::{DaemonReport, DecisionReport, PeerReport, RuleReport};
 
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
-use crate::output::print;
+use crate::output::{print, still_read};
 use crate::running::{self, refused};
 
 /// How often a tunnel is asked while it is followed: five times in the second that a change may take to show.
@@ -92,9 +91,7 @@ fn follow(interface: &str, flags: &flags::Why) -> CommandResult {
                         SystemTime::now(),
                     )
                 };
-                let mut out = std::io::stdout().lock();
-                // The reader of the pipe may have closed it, as `head` does.
-                if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+                if !still_read(format!("{line}\n").as_bytes())? {
                     return Ok(());
                 }
             }

@@ -131,3 +131,30 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
         })
         .collect()
 }
+
+#[test]
+fn no_program_prints_by_what_panics_when_its_reader_is_gone() {
+    // Output goes through `strait_terminal::output`. The words of `testdata` are those of tests.
+    let programs = ["strait-demo", "strait-lab-cli", "strait-broker", "strait-directory"];
+    let flags: Vec<&str> = programs.iter().flat_map(|program| ["--package", program]).collect();
+    let parts: Vec<String> = crates(&flags)
+        .iter()
+        .filter_map(|name| (name == "strait").then_some("cli").or_else(|| name.strip_prefix("strait-")))
+        .filter(|part| *part != "testdata")
+        .map(str::to_owned)
+        .collect();
+    assert!(["cli", "terminal", "lab-cli", "node"].iter().all(|part| parts.iter().any(|it| it == part)));
+    let folder = |part: &String| Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(part).join("src");
+    for file in parts.iter().map(folder).flat_map(|folder| sources(&folder)) {
+        if file.ends_with("tests.rs") || file.iter().any(|part| part == "tests") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let delivered = text.split("#[cfg(test)]\nmod ").next().unwrap();
+        let said: Vec<&str> = delivered
+            .lines()
+            .filter(|line| ["print!(", "println!("].iter().any(|name| line.contains(name)))
+            .collect();
+        assert!(said.is_empty(), "{}: {said:#?}", file.display());
+    }
+}

@@ -39,6 +39,17 @@ impl Home {
         self.command(arguments).output().unwrap()
     }
 
+    /// Starts a daemon with this interface, and waits until it listens.
+    fn up(&self, interface: &str) -> Running {
+        let up = Running(self.command(&["up", "strait/strait.toml", "--foreground"]).spawn().unwrap());
+        let begun = Instant::now();
+        while UnixStream::connect(self.0.join(format!("run/{interface}.sock"))).is_err() {
+            assert!(begun.elapsed() < PATIENCE, "the node is not up");
+            thread::sleep(Duration::from_millis(20));
+        }
+        up
+    }
+
     /// The configuration of a node without a tunnel device, with one peer and one folder.
     fn configure(&self, interface: &str, listen: u16, (name, other): (&str, &Home), endpoint: u16) {
         let key = other.strait(&["pubkey", "strait/strait.key"]);
@@ -76,12 +87,7 @@ fn a_user_without_a_daemon_sends_lists_and_gets() {
     let (here, there) = (free_port(), free_port());
     near.configure("near", here, ("office", &far), there);
     far.configure("far", there, ("laptop", &near), here);
-    let _daemon = Running(far.command(&["up", "strait/strait.toml", "--foreground"]).spawn().unwrap());
-    let begun = Instant::now();
-    while UnixStream::connect(far.0.join("run/far.sock")).is_err() {
-        assert!(begun.elapsed() < PATIENCE, "the node is not up");
-        thread::sleep(Duration::from_millis(20));
-    }
+    let _daemon = far.up("far");
     let text = "what a user writes\n".repeat(50_000);
     fs::write(near.0.join("letter"), &text).unwrap();
     let good = |arguments: &[&str]| {
@@ -157,4 +163,95 @@ fn the_speed_of_the_machine_is_measured_once() {
     fs::write(home.0.join("cache"), "").unwrap();
     let mut card = home.command(&["keys", "card", "strait/strait.key", "--name", "once"]);
     assert!(card.env("STRAIT_CACHE_DIR", home.0.join("cache")).status().unwrap().success());
+}
+
+/// Commands that print, in an order in which all of them end well: without a daemon, and with one that is started on the way.
+const PRINTING: [&[&str]; 34] = [
+    &["--help"],
+    &["completions", "bash"],
+    &["man"],
+    &["keygen", "--out", "made"],
+    &["pubkey", "made"],
+    &["init", "made.toml"],
+    &["check", "made.toml"],
+    &["keys", "card", "strait/strait.key", "--name", "near"],
+    &["keys", "ssh", "export", "made", "--out", "id"],
+    &["keys", "ssh", "import", "id", "--out", "back"],
+    &["keys", "ssh", "import", "id.pub"],
+    &["ssh", "--config", "--tunnel", "strait/strait.toml"],
+    &["authority", "init", "authority"],
+    &["authority", "list", "authority"],
+    &["send", "letter", "office"],
+    &["send", "letter", "office:inbox/again", "--json"],
+    &["ls", "office:inbox"],
+    &["ls", "office:inbox", "--json"],
+    &["get", "office:inbox/letter", "files"],
+    &["sync", "empty", "office:inbox/again", "--delete"],
+    &["outbox"],
+    &["outbox", "--json"],
+    &["login", "--here"],
+    &["up", "strait/strait.toml"],
+    &["show"],
+    &["show", "--json"],
+    &["why"],
+    &["saved"],
+    &["saved", "--json"],
+    &["reload"],
+    &["ssh", "--config"],
+    &["send", "letter", "office:inbox/third"],
+    &["ls", "office:"],
+    &["down"],
+];
+
+/// As `head` leaves it.
+fn unread() -> Stdio {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    writer.into()
+}
+
+#[test]
+fn a_reader_that_is_gone_ends_no_command_before_its_work_is_done() {
+    // Both streams, as by `2>&1 | head`, or the first alone: then what is said on the other is seen.
+    for (round, both) in ["first", "both"].into_iter().zip([false, true]) {
+        let dir = Workdir::create().unwrap();
+        let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
+        let there = free_port();
+        near.configure("near", 0, ("office", &far), there);
+        far.configure("far", there, ("laptop", &near), free_port());
+        let _daemon = far.up("far");
+        fs::create_dir(near.0.join("empty")).unwrap();
+        fs::write(near.0.join("letter"), "a letter").unwrap();
+        for arguments in PRINTING {
+            let errors = if both { unread() } else { Stdio::piped() };
+            let output = near.command(arguments).stdout(unread()).stderr(errors).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert!(!said.contains("panicked"), "{round} {arguments:?}: {said}");
+            assert_eq!(output.status.code(), Some(0), "{round} {arguments:?}: {said}");
+        }
+        let done = ["made", "made.toml", "made.key", "id", "id.pub", "back", "files/letter"];
+        assert!(done.iter().all(|file| near.0.join(file).exists()), "{round}");
+        assert!(!far.0.join("files/again/letter").exists() && far.0.join("files/third/letter").exists());
+        assert_eq!(near.strait(&["show"]).status.code(), Some(3), "the daemon has ended");
+    }
+}
+
+/// Two nodes of one configuration have one file of figures, which the first keeps.
+#[test]
+fn a_command_beside_another_warns_of_nothing() {
+    let dir = Workdir::create().unwrap();
+    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
+    let there = free_port();
+    near.configure("near", 0, ("office", &far), there);
+    far.configure("far", there, ("laptop", &near), free_port());
+    let _daemon = far.up("far");
+    let list = || {
+        let listed = near.strait(&["ls", "office:"]);
+        assert!(listed.status.success());
+        String::from_utf8(listed.stderr).unwrap()
+    };
+    assert_eq!(list(), "");
+    let figures = fs::File::open(near.0.join("state/near.saved")).unwrap();
+    figures.try_lock().unwrap();
+    assert_eq!(list(), "");
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use strait_terminal::output::line;
 use strait_terminal::units;
 use strait_terminal::{CommandResult, Failure};
 use strait_testbed::sample::{self, SampleFile};
@@ -46,7 +47,7 @@ pub(crate) fn save_sample(folder: &Path) -> CommandResult {
         std::fs::File::create_new(&path)
             .and_then(|mut out| std::io::Write::write_all(&mut out, &file.bytes))
             .map_err(Failure::doing(format!("write {}", path.display())))?;
-        println!("{}", path.display());
+        line(path.display())?;
     }
     Ok(())
 }

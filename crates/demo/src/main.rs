@@ -13,7 +13,7 @@ mod stage;
 use std::process::ExitCode;
 
 use clap::Parser;
-use strait_terminal::output::print;
+use strait_terminal::output::{note, print};
 use strait_terminal::{Code, CommandResult, Failure};
 use strait_testbed::sample::SampleFile;
 use strait_testbed::{Error, interrupt, sandbox};
@@ -44,7 +44,7 @@ fn run(flags: &DemoFlags) -> CommandResult {
     let mut stage = DemoHosts::set(path, &flags.program.path()?).map_err(failed)?;
     if flags.keep_logs {
         stage.keep();
-        eprintln!("configurations, keys and logs: {}", stage.folder().display());
+        note(format_args!("configurations, keys and logs: {}", stage.folder().display()));
     }
     let mut progress = DemoProgress::new(&files, path);
     let mut passes = Vec::new();

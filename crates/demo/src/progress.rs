@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use strait_terminal::colours;
+use strait_terminal::output::note;
 use strait_terminal::units;
 use strait_testbed::sample::SampleFile;
 
@@ -25,12 +26,12 @@ impl DemoProgress {
     pub(crate) fn new(files: &[SampleFile], path: DemoPath) -> DemoProgress {
         let total: u64 = files.iter().map(|file| file.bytes.len() as u64).sum();
         let passes = (DemoVariant::ALL.len() * path.link.passes()) as u64;
-        eprintln!(
+        note(format_args!(
             "two hosts, {} between them, {} files of {} together, moved {passes} times",
             path.words(),
             files.len(),
             units::bytes(total)
-        );
+        ));
         let bar = ProgressBar::with_draw_target(Some(total * passes), ProgressDrawTarget::stderr());
         let template = if colours(&std::io::stderr()) {
             "{msg:34} {bar:30.cyan/blue} {decimal_bytes:>10} {decimal_bytes_per_sec:>12}  {elapsed} of about {duration}"
@@ -88,7 +89,7 @@ impl DemoProgress {
     /// A line that stays, above the bar where there is one.
     fn say(&self, text: &str) {
         if self.bar.is_hidden() {
-            eprintln!("{text}");
+            note(text);
         } else {
             self.bar.println(text);
         }

@@ -1,8 +1,10 @@
 //! How a command fails: one line with the cause, one with the remedy, and an exit code that means something.
 
 use std::fmt;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
+
+use crate::output::note;
 
 /// What the exit code says; the list in `--help` is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,8 +94,7 @@ impl Failure {
     #[must_use]
     pub fn report(&self, program: &str) -> ExitCode {
         let bold = if colours(&io::stderr()) { ("\u{1b}[1;31m", "\u{1b}[0m") } else { ("", "") };
-        // `eprintln` panics where the log is on a full disk; the exit code still says that something failed.
-        let _ = writeln!(io::stderr(), "{}{program}:{} {self}", bold.0, bold.1);
+        note(format_args!("{}{program}:{} {self}", bold.0, bold.1));
         ExitCode::from(self.code.number())
     }
 }

@@ -1,20 +1,48 @@
-//! Standard output.
+//! Standard output, and words beside it on standard error. A reader may stop early, as `head` does; the macros of the standard library
+//! panic then, so no program of the project uses them.
 
-use std::io;
+use std::fmt::Display;
+use std::io::{self, Write};
 
 use crate::{CommandResult, Failure};
 
-/// Writes to standard output; the reader may stop early, as `head` does.
+/// Writes to standard output, and returns false if its reader is gone.
 ///
 /// # Errors
 /// A [`Failure`] when the system refuses the bytes for another reason.
-pub fn print(bytes: &[u8]) -> CommandResult {
-    match io::Write::write_all(&mut io::stdout(), bytes) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::doing("write to standard output")(error))
-        }
-        _ => Ok(()),
+pub fn still_read(bytes: &[u8]) -> Result<bool, Failure> {
+    let mut out = io::stdout();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        result => result.map(|()| true).map_err(Failure::doing("write to standard output")),
     }
+}
+
+/// Writes to standard output; a reader that is gone is no failure.
+///
+/// # Errors
+/// As [`still_read`].
+pub fn print(bytes: &[u8]) -> CommandResult {
+    still_read(bytes).map(drop)
+}
+
+/// Writes a line, as [`print()`] does.
+///
+/// # Errors
+/// As [`still_read`].
+pub fn line(text: impl Display) -> CommandResult {
+    print(format!("{text}\n").as_bytes())
+}
+
+/// Writes a line of a command whose work goes on whatever becomes of its words.
+pub fn tell(text: impl Display) {
+    let _ = line(text);
+}
+
+/// Writes a line to standard error, which may be closed or on a full disk: the exit code says how the command ended.
+pub fn note(text: impl Display) {
+    // At once, so that lines of two programs do not mix.
+    let _ = io::stderr().write_all(format!("{text}\n").as_bytes());
 }
 
 /// The words of `text` in lines of at most `width` columns, unless a word is longer.

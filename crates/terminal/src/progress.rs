@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::failure::colours;
+use crate::output::note;
 
 /// What is over sooner needs no progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -44,7 +45,7 @@ impl Progress {
             self.bar.set_draw_target(ProgressDrawTarget::stderr());
             // No terminal: the bar stays hidden.
             if self.bar.is_hidden() {
-                eprintln!("{}", line());
+                note(line());
             }
         }
     }

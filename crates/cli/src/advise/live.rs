@@ -14,6 +14,7 @@ use strait_node::tap::{Framing, Tap};
 
 use super::amounts::percent;
 use crate::failure::{Code, Failure};
+use crate::output::note;
 use crate::units;
 
 /// How often the running line is written anew on a terminal.
@@ -100,7 +101,7 @@ struct LiveLine {
 
 impl LiveLine {
     fn new(name: &str) -> LiveLine {
-        eprintln!("capturing from {name}; stop with Ctrl-C");
+        note(format_args!("capturing from {name}; stop with Ctrl-C"));
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             bar.with_style(ProgressStyle::with_template("{msg}").unwrap_or(ProgressStyle::default_bar()))
@@ -124,7 +125,7 @@ impl LiveLine {
         );
         match &self.bar {
             Some(bar) => bar.set_message(words),
-            None => eprintln!("{words}"),
+            None => note(words),
         }
         self.next = passed + if self.bar.is_some() { EVERY } else { LINES };
     }

@@ -10,6 +10,7 @@ use super::folder::AuthorityFolder;
 use super::{now, say};
 use crate::failure::{CommandResult, Failure};
 use crate::flags::AuthorityPublish;
+use crate::output::note;
 
 /// How long a directory may take for each step: it may wait for its disk, for etcd, and for what this host may ask in a second.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -29,7 +30,7 @@ pub(super) fn publish(flags: &AuthorityPublish) -> CommandResult {
             Ok(refused) => {
                 let taken = good.len() - refused.len();
                 refused.iter().for_each(|(serial, words)| {
-                    eprintln!("strait: {server} refuses certificate {serial}: {words}");
+                    note(format_args!("strait: {server} refuses certificate {serial}: {words}"));
                 });
                 let serials: Vec<u64> = refused.iter().map(|(serial, _)| *serial).collect();
                 rows.push(
@@ -37,7 +38,7 @@ pub(super) fn publish(flags: &AuthorityPublish) -> CommandResult {
                 );
             }
             Err(failure) => {
-                eprintln!("strait: {server}: {failure}");
+                note(format_args!("strait: {server}: {failure}"));
                 rows.push(json!({ "server": server, "error": failure.to_string() }));
                 failed = Some(Failure::new("not all directories have what was signed"));
             }

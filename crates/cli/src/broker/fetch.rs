@@ -18,6 +18,7 @@ use super::places::{ArrivalPlaces, Elsewhere};
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::FetchFlags;
 use crate::outbox::OutboxHome;
+use crate::output::note;
 use crate::units::counted;
 pub(crate) use later::LettersLater;
 pub(crate) use told::FetchTold;
@@ -46,7 +47,7 @@ pub(crate) fn fetch(flags: &FetchFlags) -> CommandResult {
             // The broker may be away for a while: once is enough.
             let words = failure.to_string();
             if words != complaint {
-                eprintln!("strait: {words}");
+                note(format_args!("strait: {words}"));
                 complaint = words;
             }
         } else {

@@ -8,7 +8,7 @@ use std::thread;
 use serde_json::json;
 use strait_keying::PrivateKey;
 use strait_node::config::Config;
-use strait_terminal::output::print;
+use strait_terminal::output::{note, print};
 use strait_transfer::broker::client::{BrokerError, WantedPart};
 use strait_transfer::broker::message::{
     FaultKind, Letter, LetterBox, LetterKind, MAX_MANIFEST, ObjectName, ObjectPart,
@@ -113,7 +113,7 @@ fn names(
     let there: BTreeSet<ObjectName> = transfers().map(|letter| letter.object).collect();
     let saved = cache.save(|object| there.contains(object), outbox::random()?());
     if let Err(error) = saved {
-        eprintln!("strait: cannot keep the names for the next time: {error}");
+        note(format_args!("strait: cannot keep the names for the next time: {error}"));
     }
     Ok(opened)
 }

@@ -16,6 +16,7 @@ use strait_transfer::path::Printable;
 use strait_transfer::sealed::{DeliveryReceipt, Manifest};
 
 use crate::files::{FoundFolder, ReceivedNames, ServedFolder, rules, run_commands};
+use crate::output::note;
 
 /// Where transfers go that no `[[folder]]` takes, and all that a command says it of.
 #[derive(Clone, Debug, Default)]
@@ -123,7 +124,7 @@ impl ArrivalPlaces {
         if let Some(folder) = self.commanded(place)
             && let Err(error) = place.owner.run(|| run_commands(folder, &place.folder))
         {
-            eprintln!("strait: {}: on_receive: {error}", folder.name);
+            note(format_args!("strait: {}: on_receive: {error}", folder.name));
         }
     }
 }

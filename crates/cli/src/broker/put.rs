@@ -25,6 +25,7 @@ use super::link::{BrokerLink, failed};
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::PutFlags;
 use crate::outbox::{self, OutboxHome};
+use crate::output::note;
 use crate::units::{counted, span};
 use meter::PutMeter;
 
@@ -177,7 +178,10 @@ impl PutPlan {
                 let rules = patterns(&rules).map_err(|fault| std::io::Error::other(fault.reason.says()))?;
                 let found = GatheredSource::gather(paths.iter().map(PathBuf::as_path), rules)?;
                 for path in found.left_out() {
-                    eprintln!("strait: {} is no file, folder or link, and is not sent", Printable(path));
+                    note(format_args!(
+                        "strait: {} is no file, folder or link, and is not sent",
+                        Printable(path)
+                    ));
                 }
                 Ok(found)
             };

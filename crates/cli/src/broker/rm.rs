@@ -8,6 +8,7 @@ use super::letters::letters;
 use super::link::{BrokerLink, failed};
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{FilePriority, RmFlags};
+use crate::output::tell;
 
 /// Removes letters.
 pub(crate) fn rm(flags: &RmFlags) -> CommandResult {
@@ -26,7 +27,7 @@ pub(crate) fn rm(flags: &RmFlags) -> CommandResult {
             ids.iter().map(|id| find(&letters, id, broker, flags.sent)).collect::<Result<_, _>>()?;
         for (object, kind) in found {
             link.client.remove(object, kind).map_err(fail)?;
-            println!("removed {}", object.id);
+            tell(format_args!("removed {}", object.id));
         }
         link.stream.hang_up();
     }

@@ -30,6 +30,7 @@ use strait_transfer::outbox::{
 use super::stream::random;
 use crate::failure::{CommandResult, Failure};
 use crate::outbox::{self, OutboxHome};
+use crate::output::{note, tell};
 use attempt::{DeliveryTry, TryEnd};
 use peers::{BrokerRoutes, PeerHere, peers_here};
 use visits::BrokerVisits;
@@ -157,7 +158,7 @@ impl OutboxDelivery {
     fn complain(&mut self, failure: &Failure) {
         let words = failure.to_string();
         if words != self.complaint {
-            eprintln!("strait: {words}");
+            note(format_args!("strait: {words}"));
             self.complaint = words;
         }
     }
@@ -253,16 +254,19 @@ impl OutboxDelivery {
                 let (receipt, peer) =
                     (arrived.receipt(id, self.home.key.public(), order.peer), order.name.clone());
                 let written = outbox.delivered(&receipt, now);
-                println!("{id} arrived at {peer}: {} whole, {} failed", receipt.entries, receipt.failed);
+                tell(format_args!(
+                    "{id} arrived at {peer}: {} whole, {} failed",
+                    receipt.entries, receipt.failed
+                ));
                 written
             }
             TryEnd::AtBroker(copy) => {
                 let peer = &outbox.get(id).map_err(outbox::refused)?.order.name;
-                println!("{id} waits at {} for {peer}", copy.name);
+                tell(format_args!("{id} waits at {} for {peer}", copy.name));
                 outbox.at_broker(id, copy.clone())
             }
             TryEnd::Failed { error, went_on } => {
-                eprintln!("strait: {id}: {error}");
+                note(format_args!("strait: {id}: {error}"));
                 let fresh = if *went_on { outbox.went_on(id) } else { Ok(()) };
                 fresh.and_then(|()| outbox.failed_try(id, error, now))
             }

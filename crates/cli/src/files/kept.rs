@@ -12,6 +12,7 @@ use strait_transfer::session::{DiskOrigin, Origin, SentCopies, ServedCopies};
 
 use super::address::PeerPlace;
 use super::stream::random;
+use crate::output::note;
 use crate::running::CarryingNode;
 
 /// The folder in the state directory.
@@ -49,7 +50,7 @@ pub(super) fn complain(origin: &mut DiskOrigin) {
 }
 
 fn warn(why: &str) {
-    eprintln!("strait: copies of what is sent are not kept: {why}");
+    note(format_args!("strait: copies of what is sent are not kept: {why}"));
 }
 
 fn store(budget: u64) -> Result<KeepSent, String> {

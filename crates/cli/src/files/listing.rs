@@ -1,6 +1,5 @@
 //! `ls`: what a peer has.
 
-use std::io::Write;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use super::stream::{PeerStream, random};
 use crate::broker;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{FilePriority, ListFiles};
+use crate::output::tell;
 use crate::units::bytes;
 
 /// Lists what is in a place of a peer.
@@ -29,13 +29,12 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     let hello = Hello { transfer: random()?, nonce: random()?, asked };
     let (hang_up, cancel) = (|| stream.hang_up(), AtomicBool::new(false));
     let watch = Watch { event: &|_| (), cancel: &cancel, hang_up: &hang_up };
-    let mut out = std::io::stdout().lock();
     let mut each = |entry: EntryMessage| {
         // The place itself is not in it.
         if !entry.path.is_empty() {
             let rights = if of_folders { rights(entry.mode) } else { Vec::new() };
             let line = if flags.json { as_json(&entry, &rights) } else { as_text(&entry, &rights) };
-            let _ = writeln!(out, "{line}");
+            tell(line);
         }
     };
     match list(stream.ends(None), hello, &mut each, watch).map_err(|error| stream.failed(error))? {

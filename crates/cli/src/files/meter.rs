@@ -1,6 +1,5 @@
 //! What is shown of a transfer while it runs, and at its end.
 
-use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use strait_transfer::path::Printable;
 use strait_transfer::session::{Tally, TransferEvent};
 
 use crate::failure::{Code, Failure};
+use crate::output::{note, tell};
 use crate::status_line::StatusLine;
 use crate::units::{bytes, per_second, ratio, span};
 
@@ -62,16 +62,16 @@ impl TransferMeter {
         if self.json
             && let Some(value) = told(&event)
         {
-            print_json(&value);
+            tell(&value);
         }
         match &event {
             TransferEvent::Failed { path, fault } if !self.json => {
                 self.terminal.clear();
-                eprintln!("{}: {}", Printable(path), fault_text(fault));
+                note(format_args!("{}: {}", Printable(path), fault_text(fault)));
             }
             TransferEvent::Removed { path } if !self.json => {
                 self.terminal.clear();
-                println!("removed {}", Printable(path));
+                tell(format_args!("removed {}", Printable(path)));
             }
             _ => {}
         }
@@ -79,7 +79,7 @@ impl TransferMeter {
         if (self.json || self.terminal.is_shown()) && state.shown.elapsed() >= pause {
             state.measure();
             if self.json {
-                print_json(&state.told());
+                tell(state.told());
             } else {
                 self.terminal.draw(&state.line());
             }
@@ -107,7 +107,7 @@ impl TransferMeter {
             value["whole"] = whole.into();
             value["failed"] = failed.into();
             value["removed"] = removed.into();
-            print_json(&value);
+            tell(&value);
             return;
         }
         self.terminal.clear();
@@ -124,7 +124,7 @@ impl TransferMeter {
         if tally.removed > 0 {
             line += &format!(", {} removed", tally.removed);
         }
-        eprintln!("{line}");
+        note(line);
     }
 }
 
@@ -270,11 +270,6 @@ fn told(event: &TransferEvent) -> Option<Value> {
         | TransferEvent::Asked { .. }
         | TransferEvent::Settled => return None,
     })
-}
-
-fn print_json(value: &Value) {
-    // Who reads may have gone; the transfer goes on.
-    let _ = writeln!(std::io::stdout(), "{value}");
 }
 
 #[cfg(test)]

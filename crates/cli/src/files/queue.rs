@@ -17,6 +17,7 @@ use super::wrong;
 use crate::failure::{Code, Failure};
 use crate::flags::{FilePriority, SendFiles};
 use crate::outbox::{self, OutboxHome};
+use crate::output::{note, tell};
 
 /// Bytes a day with which a transfer still comes further: it goes on at pieces of 1 MiB, which have to pass in one day.
 const DAY_MIN: u64 = 4 << 20;
@@ -67,7 +68,7 @@ impl<'a> WaitingTransfer<'a> {
             None => self.accept(&home, order)?,
         };
         if self.flags.how.json {
-            println!("{}", serde_json::json!({"event": "queued", "transfer": id.to_string()}));
+            tell(serde_json::json!({"event": "queued", "transfer": id.to_string()}));
         }
         let by = home
             .broker_of(&self.place.peer)
@@ -103,7 +104,7 @@ impl<'a> WaitingTransfer<'a> {
             ids.iter().try_for_each(|id| outbox.cancel(*id, now)).map_err(outbox::refused)
         });
         if let Err(failure) = taken_out {
-            eprintln!("strait: all has arrived, and it may still wait in the outbox: {failure}");
+            note(format_args!("strait: all has arrived, and it may still wait in the outbox: {failure}"));
         }
     }
 
@@ -201,7 +202,7 @@ fn spool(home: &OutboxHome, id: TransferId, order: &TransferOrder) -> Result<Fil
     let room = spool.room().map_err(|error| failed(&error))?;
     let mut source = order.gather().map_err(|error| failed(&error))?;
     for path in source.left_out() {
-        eprintln!("strait: {} is no file, folder or link, and is not sent", Printable(path));
+        note(format_args!("strait: {} is no file, folder or link, and is not sent", Printable(path)));
     }
     let copied = spool.copy(id, &mut source, (order, room), &home.key, outbox::random()?);
     copied.map(|()| held).map_err(|error| failed(&error))

@@ -13,6 +13,7 @@ use strait_scheduler::LinkRate;
 use super::{FILE_MAX, read_private, read_text, write_new};
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
+use crate::output::{line, note, print};
 use crate::units::bytes;
 
 const DAY: u64 = 86_400;
@@ -27,13 +28,13 @@ pub(super) fn run(flags: &flags::KeysCard) -> CommandResult {
         let card = parse(&flags.file)?;
         let now = now()?;
         if flags.json {
-            println!("{:#}", as_json(&card, now));
+            line(format_args!("{:#}", as_json(&card, now)))?;
         } else {
-            print!("{}", as_text(&card, now)?);
+            print(as_text(&card, now)?.as_bytes())?;
         }
         return Ok(());
     }
-    println!("{}", make(flags, now()?)?);
+    line(make(flags, now()?)?)?;
     Ok(())
 }
 
@@ -124,7 +125,10 @@ fn make_kem(path: &Path) -> Result<KemKey, Failure> {
     let failed = |error| Failure::new(format!("the ML-KEM key that was made {error}"));
     let key = KemKey::generate().map_err(failed)?;
     write_new(path, 0o600, &[key.expose_line().map_err(failed)?.as_bytes(), b"\n"])?;
-    eprintln!("ML-KEM key: {} (new; readable by you only; never leaves this machine)", path.display());
+    note(format_args!(
+        "ML-KEM key: {} (new; readable by you only; never leaves this machine)",
+        path.display()
+    ));
     Ok(key)
 }
 

@@ -7,6 +7,7 @@ use strait_keying::{OpenSshError, PrivateKey, PublicKey};
 use super::{read_private, read_text, seed, write_new};
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
+use crate::output::line;
 
 /// An `id_ed25519` has some 400 bytes and a comment; more than this is another file.
 const FILE_MAX: u64 = 16 * 1024;
@@ -21,7 +22,7 @@ pub(super) fn run(command: &flags::SshCommand) -> CommandResult {
         flags::SshCommand::Public(flags) => {
             let key: PublicKey =
                 flags.key.parse().map_err(|error| Failure::new(format!("the key {error}")))?;
-            println!("{}", key.to_openssh(""));
+            line(key.to_openssh(""))?;
             Ok(())
         }
     }
@@ -31,12 +32,14 @@ fn import(flags: &flags::SshImport) -> CommandResult {
     let text = read_text(&flags.file, FILE_MAX)?;
     if text.starts_with("-----BEGIN") {
         let key = PrivateKey::from_openssh(&text).map_err(refused(&flags.file))?;
-        let line = key.expose();
-        write_new(&flags.out, 0o600, &[line.as_bytes(), b"\n"])?;
-        println!("private key: {} (readable by you only; never leaves this machine)", flags.out.display());
-        println!("public key:  {}", key.public());
+        write_new(&flags.out, 0o600, &[key.expose().as_bytes(), b"\n"])?;
+        line(format_args!(
+            "private key: {} (readable by you only; never leaves this machine)",
+            flags.out.display()
+        ))?;
+        line(format_args!("public key:  {}", key.public()))?;
     } else {
-        println!("{}", PublicKey::from_openssh(&text).map_err(refused(&flags.file))?);
+        line(PublicKey::from_openssh(&text).map_err(refused(&flags.file))?)?;
     }
     Ok(())
 }
@@ -51,8 +54,11 @@ fn export(flags: &flags::SshExport) -> CommandResult {
     let public = PathBuf::from(public);
     write_new(&flags.out, 0o600, &[text.as_bytes()])?;
     write_new(&public, 0o644, &[key.public().to_openssh(COMMENT).as_bytes(), b"\n"])?;
-    println!("private key: {} (readable by you only; never leaves this machine)", flags.out.display());
-    println!("public key:  {}", public.display());
+    line(format_args!(
+        "private key: {} (readable by you only; never leaves this machine)",
+        flags.out.display()
+    ))?;
+    line(format_args!("public key:  {}", public.display()))?;
     Ok(())
 }
 

@@ -1,7 +1,5 @@
 //! `strait login --here`: sessions that peers have at this host.
 
-use std::io::Write;
-
 use serde_json::json;
 use strait_node::login::RunningSession;
 use strait_node::path_memory::unix_time;
@@ -11,6 +9,7 @@ use super::list::span;
 use super::road::user_and_peer;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{Login, Which};
+use crate::output::{print, tell};
 use crate::running::which;
 use crate::table::{Side, TextTable};
 
@@ -26,9 +25,7 @@ pub(super) fn here(flags: &Login) -> CommandResult {
     });
     found.sort_by_key(|session| session.since);
     if !flags.end {
-        // A reader that has enough is no failure.
-        let _ = std::io::stdout().write_all(listed(&found, flags.json).as_bytes());
-        return Ok(());
+        return print(listed(&found, flags.json).as_bytes());
     }
     if found.is_empty() {
         return Err(Failure::new("there is no such session").remedy("`strait login --here` lists them"));
@@ -36,7 +33,7 @@ pub(super) fn here(flags: &Login) -> CommandResult {
     for session in &found {
         session.end().map_err(Failure::doing("end a session"))?;
         let RunningSession { process, peer, account, .. } = session;
-        println!("{peer}: the session as {account} (process {process}) is to end");
+        tell(format_args!("{peer}: the session as {account} (process {process}) is to end"));
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `strait login --list`: sessions that run at peers.
 
 use std::collections::BTreeSet;
-use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::road::{LoginRoad, OwnNode, user_and_peer};
 use super::tickets;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::Login;
+use crate::output::{note, print};
 use crate::table::{Side, TextTable};
 
 /// How long a peer may take to answer: a handshake and round trips of a satellite link.
@@ -37,7 +37,7 @@ pub(super) fn list(flags: &Login) -> CommandResult {
         match ask(flags, peer, account) {
             Ok(listed) => rows.extend(listed.into_iter().map(|one| (peer, one))),
             Err(failure) if places.len() > 1 => {
-                eprintln!("strait: {peer}: {failure}");
+                note(format_args!("strait: {peer}: {failure}"));
                 failed = Some(failure);
             }
             Err(failure) => return Err(failure),
@@ -74,8 +74,7 @@ pub(super) fn list(flags: &Login) -> CommandResult {
         }
         if table.is_empty() { "no sessions\n".to_owned() } else { table.render(0) }
     };
-    // A reader that has enough is no failure.
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    print(text.as_bytes())?;
     failed.map_or(Ok(()), |_| Err(Failure::new("not all peers answered")))
 }
 

@@ -19,6 +19,7 @@ use super::tickets::{self, KeptTicket};
 use super::{here, list};
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{Login, Predict};
+use crate::output::note;
 
 /// Variables that are sent without being named; the peer's configuration says which it takes.
 const VARIABLES: [&str; 2] = ["LANG", "LANGUAGE"];
@@ -40,7 +41,9 @@ pub(crate) fn login(flags: &Login) -> ExitCode {
     match end.unwrap_or_else(LoginEnd::Failed) {
         LoginEnd::Status(status) => ExitCode::from(status),
         LoginEnd::Left(why) => {
-            eprintln!("strait: left the session running ({why}); `strait login --resume` goes back to it");
+            note(format_args!(
+                "strait: left the session running ({why}); `strait login --resume` goes back to it"
+            ));
             ExitCode::from(Code::Login.number())
         }
         LoginEnd::Failed(failure) => own(failure).report("strait"),

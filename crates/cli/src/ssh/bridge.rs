@@ -27,6 +27,7 @@ use super::session::Session;
 use crate::failure::{CommandResult, Failure};
 use crate::login::road::LoginRoad;
 use crate::login::wire::write_some;
+use crate::output::note;
 use asked::Asked;
 
 /// How long a program whose `ssh` is gone is tried to be ended where the peer cannot be reached. The peer ends it by itself then,
@@ -222,7 +223,7 @@ impl Bridge {
                 self.agent_after = now + AGENT_AGAIN;
                 if let (Some(session), Some(why)) = (self.sessions.get_mut(&session), forward.refusal()) {
                     session.without_agent();
-                    eprintln!("strait: programs at the peer cannot ask the agent: {why}\r");
+                    note(format_args!("strait: programs at the peer cannot ask the agent: {why}\r"));
                 }
             }
         }

@@ -31,8 +31,7 @@ pub(super) fn print(flags: &SshFlags, known: &Known) -> CommandResult {
         );
     }
     let blocks: Vec<String> = named.iter().map(|(user, name)| block(program, flags, *user, name)).collect();
-    print!("{}", blocks.join("\n"));
-    Ok(())
+    crate::output::print(blocks.join("\n").as_bytes())
 }
 
 /// Whether `ssh` takes it for a host, and a shell for one word.

@@ -1,7 +1,7 @@
 //! Debian's packages of programs that Strait is compared with, unpacked beside what is installed.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 /// # Errors
 /// When `apt-get` or `dpkg-deb` is not there or fails; says which.
 pub fn unpack(packages: &[&str], cache: &Path) -> io::Result<()> {
-    eprintln!("  unpacking {} into {}", packages.join(" and "), cache.display());
+    let _ = writeln!(io::stderr(), "  unpacking {} into {}", packages.join(" and "), cache.display());
     fs::create_dir_all(cache)?;
     quiet(Command::new("apt-get").arg("download").args(packages).current_dir(cache))?;
     for entry in fs::read_dir(cache)?.flatten() {

@@ -1,6 +1,5 @@
 //! What is shown of a visit to the inbox.
 
-use std::io::Write;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -11,6 +10,7 @@ use strait_transfer::sealed::Manifest;
 
 use crate::broker::places::ArrivalPlaces;
 use crate::carry::{outcome, receipt_json};
+use crate::output::{note, tell};
 use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second};
 
@@ -53,22 +53,17 @@ impl<'a> FetchTold<'a> {
         }
         if self.json {
             if let Some(value) = self.value(event) {
-                print_json(&value);
+                tell(&value);
             }
         } else if let Some((line, wrong)) = self.line(event) {
             self.terminal.clear();
-            // Who reads may have gone; the visit goes on.
-            let _ = if wrong {
-                writeln!(std::io::stderr(), "{line}")
-            } else {
-                writeln!(std::io::stdout(), "{line}")
-            };
+            if wrong { note(line) } else { tell(line) }
         }
         let pause = if self.json { TOLD } else { SHOWN };
         if (self.json || self.terminal.is_shown()) && far.shown.elapsed() >= pause {
             far.shown = Instant::now();
             if self.json {
-                print_json(&far.value());
+                tell(far.value());
             } else {
                 self.terminal.draw(&far.line());
             }
@@ -90,12 +85,12 @@ impl<'a> FetchTold<'a> {
             value["left"] = left.into();
             value["failed"] = failed.into();
             value["failed_entries"] = failed_entries.into();
-            return print_json(&value);
+            return tell(&value);
         }
         self.terminal.clear();
         let time = far.begun.elapsed();
         let rate = per_second(far.moved, time);
-        eprintln!("{} received, {}, {rate}", counted(received, "transfer"), bytes(far.moved));
+        note(format_args!("{} received, {}, {rate}", counted(received, "transfer"), bytes(far.moved)));
     }
 
     /// An event in a line, and whether it says that something is wrong.
@@ -213,9 +208,4 @@ fn what(manifest: &Manifest) -> String {
         [only] => format!("{}, {size}", Printable(&only.path)),
         entries => format!("{} entries, {size}", entries.len()),
     }
-}
-
-fn print_json(value: &Value) {
-    // Who reads may have gone; the visit goes on.
-    let _ = writeln!(std::io::stdout(), "{value}");
 }

@@ -1,6 +1,5 @@
 //! What is shown of an upload while it runs, and at its end.
 
-use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,6 +9,7 @@ use strait_transfer::path::Printable;
 
 use super::name;
 use crate::files::day_and_time;
+use crate::output::{note, tell};
 use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second, ratio, span};
 
@@ -65,17 +65,20 @@ impl PutMeter {
         now.count(event);
         if self.json {
             if let Some(value) = told(event) {
-                print_json(&value);
+                tell(&value);
             }
         } else {
             match event {
                 UploadEvent::Changed { place } => {
                     self.terminal.clear();
-                    eprintln!("strait: {} changed: it is sent again from its beginning", name(place));
+                    note(format_args!(
+                        "strait: {} changed: it is sent again from its beginning",
+                        name(place)
+                    ));
                 }
                 UploadEvent::Failed { place, why } => {
                     self.terminal.clear();
-                    eprintln!("{}: {why}", name(place));
+                    note(format_args!("{}: {why}", name(place)));
                 }
                 _ => {}
             }
@@ -87,7 +90,7 @@ impl PutMeter {
         {
             now.shown = Instant::now();
             if self.json {
-                print_json(&now.value("progress"));
+                tell(now.value("progress"));
             } else {
                 self.terminal.draw(&now.line(&self.what));
             }
@@ -107,7 +110,7 @@ impl PutMeter {
             value["failed"] = tally.failed.into();
             value["expires"] = expires.into();
             add_size(&mut value, size);
-            print_json(&value);
+            tell(&value);
             return;
         }
         if tally.stored == 0 {
@@ -124,7 +127,7 @@ impl PutMeter {
         };
         let until = day_and_time(expires.saturating_mul(1_000_000_000));
         let whole = size.contents + size.manifest;
-        eprintln!(
+        note(format_args!(
             "{which}{before} until {until} UTC: {} in {} at the broker, ratio {}, of it {} ({:.1} %) padding; {} in {}",
             bytes(size.plain),
             bytes(whole),
@@ -133,7 +136,7 @@ impl PutMeter {
             percent(size),
             per_second(size.plain, time),
             span(time),
-        );
+        ));
     }
 }
 
@@ -221,9 +224,4 @@ fn told(event: &UploadEvent) -> Option<Value> {
         }
         UploadEvent::Read { .. } | UploadEvent::Sent { .. } => return None,
     })
-}
-
-fn print_json(value: &Value) {
-    // Who reads may have gone; the upload goes on.
-    let _ = writeln!(std::io::stdout(), "{value}");
 }

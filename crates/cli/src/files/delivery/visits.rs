@@ -18,6 +18,7 @@ use crate::broker::{ArrivalPlaces, BrokerLink, Elsewhere, FetchTold, LettersLate
 use crate::failure::{CommandResult, Failure};
 use crate::flags::FilePriority;
 use crate::outbox::{self, OutboxHome};
+use crate::output::note;
 
 /// How often a broker is visited.
 const PAUSE: Duration = Duration::from_secs(30);
@@ -91,7 +92,7 @@ impl BrokerVisit {
         let ended = self.remove_useless(home).and_then(|()| self.fetch(home, &mut state.later));
         let words = ended.err().map(|failure| failure.to_string()).unwrap_or_default();
         if !words.is_empty() && words != state.complaint {
-            eprintln!("strait: {words}");
+            note(format_args!("strait: {words}"));
         }
         state.complaint = words;
     }

@@ -8,6 +8,7 @@ use strait_stream::StreamPriority;
 use super::super::forward::Forward;
 use super::super::session::Session;
 use super::Bridge;
+use crate::output::note;
 
 /// Variables of a session, and their bytes together: beyond, they are left out, as a server's configuration would.
 const VARIABLES_MAX: usize = 128;
@@ -86,10 +87,10 @@ impl Bridge {
                 }
             }
             SshEvent::RemoteForwardRefused => {
-                eprintln!("strait: ports of the peer cannot be forwarded to this host (ssh -R)\r");
-                eprintln!(
+                note(format_args!("strait: ports of the peer cannot be forwarded to this host (ssh -R)\r"));
+                note(format_args!(
                     "  forward it from the peer with `ssh -L` to this node, or reach this host by its address inside the tunnel\r"
-                );
+                ));
             }
         }
         Ok(())
