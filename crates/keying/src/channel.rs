@@ -150,6 +150,8 @@ enum Export {
 enum Voice {
     Speaking,
     Silent,
+    /// Nor to the other end, unless that speaks.
+    Abandoned,
 }
 
 /// The sender of a handshake that was let in, until it proves its key.

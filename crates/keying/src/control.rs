@@ -41,6 +41,8 @@ pub use sessionless::{
     MarkOwner, SessionlessCounts, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock,
 };
 
+pub use peer::race::{ATTEMPT_DELAY, MOST_ADDRESSES, in_turn};
+
 use context::ControlContext;
 use handshakes::Handshakes;
 use peer::{PERSEVERANCE, PeerRecord};
@@ -404,12 +406,13 @@ impl Control {
         }
     }
 
-    /// Takes the answer to [`Action::Resolve`] for `name`; the error is what the resolver said. An answer that no
-    /// attempt [waits for](Control::is_looking_up) changes nothing.
+    /// Takes the answer to [`Action::Resolve`] for `name`: its addresses, of which [`MOST_ADDRESSES`] are tried, in
+    /// [turn](in_turn); the error is what the resolver said. An answer that no attempt [waits for](Control::is_looking_up) changes
+    /// nothing.
     ///
     /// # Errors
     /// None of its own: an `answer` that is an error counts as a failed attempt.
-    pub fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>, now: Time) {
+    pub fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<Vec<SocketAddr>, String>, now: Time) {
         if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.is_looking_up(peer, name)) {
             peers.resolved(&mut self.sessions.context, peer, name, answer);
         } else if self.is_looking_up(peer, name) {
@@ -431,6 +434,7 @@ impl Control {
         self.handshakes.channels.timeout(now);
         self.handshakes.pump(&mut self.sessions, now);
         self.handshakes.give_up(&mut self.sessions, now);
+        self.handshakes.connect_further(&mut self.sessions, now);
         if self.sessions.context.tick_at.is_some_and(|at| at <= now) {
             self.watch(now);
         }

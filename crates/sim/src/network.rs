@@ -62,7 +62,7 @@ impl SimDatagram {
 #[derive(Debug)]
 enum Happening {
     Arrival(SimDatagram),
-    Answer(NodeId, PeerId, String, Result<SocketAddr, String>),
+    Answer(NodeId, PeerId, String, Result<Vec<SocketAddr>, String>),
 }
 
 /// Nodes and the links between them.
@@ -78,7 +78,7 @@ pub struct SimNetwork {
     links: BTreeMap<(NodeId, NodeId), SimLink>,
     queue: EventQueue<Happening>,
     /// What names resolve to; others do not exist.
-    pub names: BTreeMap<String, SocketAddr>,
+    pub names: BTreeMap<String, Vec<SocketAddr>>,
     captured: Option<Vec<SimDatagram>>,
     strays: u64,
     at_once: u32,
@@ -413,7 +413,7 @@ impl SimNetwork {
         let Some(node) = self.nodes.get_mut(&id).filter(|_| !self.suspended.contains(&id)) else { return };
         act(node);
         for (peer, name) in node.take_lookups() {
-            let answer = self.names.get(&name).copied().ok_or_else(|| format!("no such host: {name}"));
+            let answer = self.names.get(&name).cloned().ok_or_else(|| format!("no such host: {name}"));
             self.queue.push(self.now + LOOK_UP, Happening::Answer(id, peer, name, answer));
         }
         for datagram in node.take_sent() {

@@ -442,7 +442,7 @@ impl SimNode {
         &mut self,
         peer: PeerId,
         name: &str,
-        answer: Result<SocketAddr, String>,
+        answer: Result<Vec<SocketAddr>, String>,
         now: Time,
     ) {
         self.world.now = now;

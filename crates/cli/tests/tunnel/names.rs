@@ -1,7 +1,7 @@
 //! A peer that is known by name: found at the start, and found again where the name leads when it is silent.
 
 use std::fs;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir, program_with_mounts};
 
-use crate::pair::{Family, Pair, allowed, eventually, fast, program};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast, program};
 
 /// A program that runs the real one with a file of its own in place of `/etc/NAME`.
 fn with_own(dir: &Workdir, name: &str) -> (PathBuf, PathBuf) {
@@ -74,9 +74,9 @@ fn a_name_is_looked_up_again_when_its_owner_is_silent() {
     assert_eq!(pair.peer(0)["endpoint"], "198.18.0.60:51820");
 }
 
-/// A DNS server that says of every name what it is told to say, or nothing.
+/// A DNS server that says of every name that it has these addresses, or nothing.
 struct DnsServer {
-    answer: Arc<Mutex<Option<Ipv4Addr>>>,
+    answer: Arc<Mutex<Vec<IpAddr>>>,
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<std::io::Result<()>>>,
 }
@@ -84,7 +84,7 @@ struct DnsServer {
 impl DnsServer {
     /// At `address` of `host`.
     fn start(host: &Namespace, address: Ipv4Addr) -> DnsServer {
-        let (answer, ended) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+        let (answer, ended) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let (says, end) = (Arc::clone(&answer), Arc::clone(&ended));
         let thread = host.spawn(move || {
             let socket = UdpSocket::bind((address, 53))?;
@@ -92,8 +92,8 @@ impl DnsServer {
             let mut buffer = [0; 512];
             while !end.load(Ordering::Relaxed) {
                 let Ok((length, from)) = socket.recv_from(&mut buffer) else { continue };
-                let said = *says.lock().unwrap();
-                if let Some(reply) = said.and_then(|address| reply(&buffer[..length], address)) {
+                let said = says.lock().unwrap().clone();
+                if let Some(reply) = reply(&buffer[..length], &said).filter(|_| !said.is_empty()) {
                     socket.send_to(&reply, from)?;
                 }
             }
@@ -102,8 +102,8 @@ impl DnsServer {
         DnsServer { answer, ended, thread: Some(thread.unwrap()) }
     }
 
-    fn say(&self, address: Ipv4Addr) {
-        *self.answer.lock().unwrap() = Some(address);
+    fn say(&self, addresses: &[IpAddr]) {
+        *self.answer.lock().unwrap() = addresses.to_vec();
     }
 }
 
@@ -116,20 +116,28 @@ impl Drop for DnsServer {
     }
 }
 
-/// The answer to a query for an address (RFC 1035 section 4.1): one A record, or none to other questions.
-fn reply(query: &[u8], address: Ipv4Addr) -> Option<Vec<u8>> {
+/// The answer to a query for addresses (RFC 1035 section 4.1, RFC 3596): A or AAAA records, as the question is.
+fn reply(query: &[u8], addresses: &[IpAddr]) -> Option<Vec<u8>> {
     const HEADER: usize = 12;
     let name = query.get(HEADER..)?.iter().position(|label| *label == 0)?;
     let question = query.get(HEADER..HEADER + name + 5)?;
-    let is_a = question.get(name + 1..name + 3)? == [0, 1];
+    let kind = question.get(name + 1..name + 3)?;
+    let records: Vec<_> = addresses
+        .iter()
+        .map(|address| match address {
+            IpAddr::V4(v4) => ([0, 1], v4.octets().to_vec()),
+            IpAddr::V6(v6) => ([0, 28], v6.octets().to_vec()),
+        })
+        .filter(|(its, _)| its == kind)
+        .collect();
     let mut reply = query.get(..2)?.to_vec();
     // An answer, to a query with recursion, which is there; one question.
-    reply.extend([0x81, 0x80, 0, 1, 0, u8::from(is_a), 0, 0, 0, 0]);
+    reply.extend([0x81, 0x80, 0, 1, 0, u8::try_from(records.len()).ok()?, 0, 0, 0, 0]);
     reply.extend(question);
-    if is_a {
-        // The name of the question, type A, class IN, for no time at all.
-        reply.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4]);
-        reply.extend(address.octets());
+    for (kind, octets) in records {
+        // The name of the question, the type, class IN, for no time at all.
+        reply.extend([0xc0, 12, kind[0], kind[1], 0, 1, 0, 0, 0, 0, 0, u8::try_from(octets.len()).ok()?]);
+        reply.extend(octets);
     }
     Some(reply)
 }
@@ -171,7 +179,7 @@ fn a_dns_server_that_lies_is_refused_with_words() {
         return;
     }
     let (mut pair, server, _dir) = asking();
-    server.say(Ipv4Addr::LOCALHOST);
+    server.say(&[Ipv4Addr::LOCALHOST.into()]);
     pair.daemons[1] = Some(pair.sites[1].start(&without_endpoint(&pair), "run").unwrap());
     pair.daemons[0] = Some(pair.sites[0].start(&by_name(&pair), "run").unwrap());
     for (lie, said) in [
@@ -179,12 +187,48 @@ fn a_dns_server_that_lies_is_refused_with_words() {
         (pair.sites[0].inside(), "an address inside the tunnel"),
         (pair.hosts.link.a.v4, "an address of this host"),
     ] {
-        server.say(lie);
+        server.say(&[lie.into()]);
         eventually(said, || pair.logs().contains(&format!("the resolver answered {lie}, {said}")));
     }
-    server.say(pair.hosts.link.b.v4);
+    server.say(&[pair.hosts.link.b.v4.into()]);
     pair.wait_for_session();
     // What it says now changes nothing: it is not asked while the peer is heard.
-    server.say(Ipv4Addr::new(203, 0, 113, 66));
+    server.say(&[Ipv4Addr::new(203, 0, 113, 66).into()]);
     pair.tcp(1, Family::V4, 50_000);
+}
+
+/// Has the first site look up a name with both addresses, only the first of which the second site has, and join it there; says
+/// whether it tried the other one.
+fn joins_at(pair: &mut Pair, server: &DnsServer, [living, dead]: [IpAddr; 2]) -> bool {
+    server.say(&[dead, living]);
+    pair.daemons[0] = Some(pair.sites[0].start(&by_name(pair), "run").unwrap());
+    pair.daemon(0).wait_for_session("site-b", PATIENCE).unwrap();
+    pair.tcp(1, Family::V4, 50_000);
+    let at = SocketAddr::new(living, 51_820);
+    assert_eq!(pair.peer(0)["endpoint"], at.to_string());
+    let tried = pair.logs().contains(&format!("handshake with {} started", SocketAddr::new(dead, 51_820)));
+    pair.kill(0);
+    tried
+}
+
+#[test]
+fn a_name_with_a_dead_address_leads_to_the_living_one() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, server, _dir) = asking();
+    pair.daemons[1] = Some(pair.sites[1].start(&without_endpoint(&pair), "run").unwrap());
+    let (old, v6) = pair.hosts.address_of_b();
+    let new: IpAddr = "198.18.0.60".parse().unwrap();
+    let IpAddr::V6(octets) = v6 else { panic!("{v6}") };
+    let dead_v6 = IpAddr::from((u128::from(octets) ^ 0x6600).to_be_bytes());
+    // The system's resolver puts a family, and one of two addresses, first: that one is dead once of two times.
+    let families = [[old, dead_v6], [v6, new]].map(|addresses| joins_at(&mut pair, &server, addresses));
+    assert!(families.contains(&true), "no dead address of another family was tried");
+    let stays = joins_at(&mut pair, &server, [old, new]);
+    let end = &pair.hosts.link.b;
+    end.remove_address(old, 24).unwrap();
+    end.add_address(new, 24).unwrap();
+    let moved = joins_at(&mut pair, &server, [new, old]);
+    assert!(stays || moved, "no dead address of the same family was tried");
 }

@@ -195,6 +195,15 @@ impl Channels {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
                 if let Some((id, channel)) = self.table.by_handle(handle) {
                     channel.connection.handle_event(event);
+                    if channel.voice == Voice::Abandoned {
+                        // It is there, and would go on answering.
+                        channel.voice = Voice::Silent;
+                        channel.connection.close(
+                            at,
+                            VarInt::from_u32(CloseCode::GaveUp.number()),
+                            Bytes::new(),
+                        );
+                    }
                     self.hear(id);
                 } else if self.table.is_lent(handle) {
                     self.streams.hear(handle, event);
@@ -354,6 +363,15 @@ impl Channels {
         self.table.stir(id);
     }
 
+    /// Forgets a handshake that began here. Where nothing answers, nothing more is sent, as each datagram would be one of 1,200
+    /// bytes. If an answer comes, its sender hears that this was given up.
+    pub(crate) fn abandon(&mut self, id: ChannelId) {
+        self.silence(id);
+        if let Some(channel) = self.table.get_mut(id) {
+            (channel.voice, channel.due) = (Voice::Abandoned, None);
+        }
+    }
+
     /// A channel says nothing more to its owner, nor does what it has said already.
     pub(crate) fn silence(&mut self, id: ChannelId) {
         if let Some(channel) = self.table.get_mut(id) {
@@ -406,7 +424,7 @@ impl Channels {
                 break;
             }
             channel.interpret(event, &mut |signal| {
-                if voice == Voice::Silent {
+                if voice != Voice::Speaking {
                     return;
                 }
                 if matches!(signal, Signal::Closed(_)) {
@@ -424,7 +442,8 @@ impl Channels {
         let mut buffer = core::mem::take(&mut self.buffer);
         loop {
             buffer.clear();
-            let Some(channel) = self.table.get_mut(id) else { break };
+            let sends = |channel: &&mut Channel| channel.voice != Voice::Abandoned;
+            let Some(channel) = self.table.get_mut(id).filter(sends) else { break };
             let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
             let via = if now < channel.opened + LAST_RESORT { Via::Udp } else { Via::UdpInFragments };
             let strange = channel.is_strangers();
@@ -439,7 +458,8 @@ impl Channels {
         self.hear(id);
         self.table.calm(id);
         let Some(channel) = self.table.get_mut(id) else { return };
-        channel.due = channel.connection.poll_timeout().map(|due| self.epoch.time(due));
+        let due = channel.connection.poll_timeout().filter(|_| channel.voice != Voice::Abandoned);
+        channel.due = due.map(|due| self.epoch.time(due));
         if channel.connection.is_drained() {
             self.table.remove(id);
         }

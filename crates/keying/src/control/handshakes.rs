@@ -10,6 +10,7 @@
 //! A first packet on the new association confirms as well as a Confirm does.
 
 mod initiator;
+mod race;
 mod responder;
 mod strangers;
 mod streams;
@@ -177,13 +178,13 @@ impl Handshakes {
     fn misbehaved(&mut self, sessions: &mut Sessions, id: ChannelId, why: HandshakeFailure, now: Time) {
         self.channels.close(id, CloseCode::Malformed, now);
         self.strangers.remove(&id);
-        let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else { return };
-        let Some((peer, context)) = sessions.with(peer) else { return };
+        let Some(ChannelOwner { peer: number, stage }) = self.owners.remove(&id) else { return };
+        let Some((peer, context)) = sessions.with(number) else { return };
         match stage {
-            ChannelStage::Connecting => peer.attempt_failed(why, now, context),
+            ChannelStage::Connecting => self.lost(sessions, (number, id), why, now),
             ChannelStage::Offered { spi, .. } => {
                 context.spis.release(spi);
-                peer.attempt_failed(why, now, context);
+                self.lost(sessions, (number, id), why, now);
             }
             ChannelStage::Accepted { spi } => {
                 peer.pairs.reject(spi, context);
@@ -199,18 +200,18 @@ impl Handshakes {
         if self.strangers.remove(&id).is_some() {
             return;
         }
-        let Some(ChannelOwner { peer, stage }) = self.owners.remove(&id) else {
+        let Some(ChannelOwner { peer: number, stage }) = self.owners.remove(&id) else {
             return self.turned_away(sessions, id, closed, now);
         };
         if let ChannelStage::Streams = stage {
-            return self.channels.not_lent(peer, closed.text());
+            return self.channels.not_lent(number, closed.text());
         }
-        let Some((peer, context)) = sessions.with(peer) else { return };
+        let Some((peer, context)) = sessions.with(number) else { return };
         match stage {
-            ChannelStage::Connecting => initiator::attempt_over(peer, closed, now, context),
+            ChannelStage::Connecting => self.attempt_over(sessions, (number, id), closed, now),
             ChannelStage::Offered { spi, .. } => {
                 context.spis.release(spi);
-                initiator::attempt_over(peer, closed, now, context);
+                self.attempt_over(sessions, (number, id), closed, now);
             }
             ChannelStage::Confirming | ChannelStage::Streams => {}
             ChannelStage::Awaiting => responder::answer_over(peer, closed, context),

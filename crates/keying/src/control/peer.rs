@@ -40,6 +40,7 @@
 pub(crate) mod condition;
 pub(crate) mod initiation;
 pub(crate) mod pairs;
+pub(crate) mod race;
 mod silence;
 mod status;
 
@@ -61,6 +62,7 @@ use crate::{
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
+use race::Race;
 use silence::{Silence, Unanswered};
 
 /// How long one attempt may take, looking up a name included.
@@ -89,6 +91,7 @@ pub(crate) struct PeerRecord {
     /// Which of its moves are in the log.
     pub(crate) moves: MoveLog,
     pub(crate) initiation: Initiation,
+    pub(crate) race: Race,
     pub(crate) pairs: SaPairs,
     silence: Silence,
     unanswered: Unanswered,
@@ -137,6 +140,7 @@ impl PeerRecord {
             endpoint: None,
             moves: MoveLog::default(),
             initiation: Initiation::new(now),
+            race: Race::default(),
             pairs: SaPairs::default(),
             silence: Silence::default(),
             unanswered: Unanswered::default(),
@@ -164,7 +168,7 @@ impl PeerRecord {
             context.order_out(outbound::Order::Withdraw(self.id(), pair.outbound.spi));
         }
         let wants = pairs.inbound_spis().next().is_some() || self.initiation.state() != InitiationState::Idle;
-        self.initiation = Initiation::new(now);
+        (self.initiation, self.race) = (Initiation::new(now), Race::default());
         if wants {
             self.initiation.want(now + PERSEVERANCE);
         }
@@ -285,6 +289,7 @@ impl PeerRecord {
         self.announced.reports_left = if context.node.load == Condition::USUAL { 0 } else { TIMES };
         self.announced.no_endpoint_logged = false;
         self.initiation.established(now);
+        self.race.succeeded();
         self.last_handshake = Some(now);
         self.stopped = None;
         self.config.spec.counters.stream.note_session();
@@ -368,6 +373,8 @@ impl PeerRecord {
     /// When something of it is due that the tick does not see to.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         let keepalive = self.keepalive_at().map(|at| Deadline { at, why: "a NAT keepalive" });
-        Deadline::earliest(self.initiation.deadline(self.answered_until()), keepalive)
+        let initiation =
+            Deadline::earliest(self.initiation.deadline(self.answered_until()), self.race.deadline());
+        Deadline::earliest(initiation, keepalive)
     }
 }

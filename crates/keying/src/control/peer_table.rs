@@ -89,6 +89,11 @@ impl PeerTable {
         self.by_endpoint.insert(to, id);
     }
 
+    /// A peer is expected at other addresses than before.
+    pub(crate) const fn note_moved(&mut self) {
+        self.moved = true;
+    }
+
     /// Whether a peer came, went or moved since this was asked.
     pub(crate) const fn take_moved(&mut self) -> bool {
         core::mem::replace(&mut self.moved, false)
@@ -101,7 +106,8 @@ impl PeerTable {
             Where::Unknown | Where::Name(_) => None,
         });
         let last = self.peers.values().filter_map(|peer| peer.endpoint);
-        homes.chain(last).map(|address| Source::of(address.ip()))
+        let tried = self.peers.values().flat_map(|peer| peer.race.addresses());
+        homes.chain(last).chain(tried).map(|address| Source::of(address.ip()))
     }
 
     /// Whether keys of no peer may shake hands.

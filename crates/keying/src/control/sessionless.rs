@@ -314,10 +314,13 @@ impl SessionlessPeers {
         context: &mut ControlContext,
         id: PeerId,
         name: &str,
-        answer: Result<SocketAddr, String>,
+        answer: Result<Vec<SocketAddr>, String>,
     ) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         peer.resolves = false;
+        // Without a handshake, no address proves itself before others.
+        let answer = answer
+            .and_then(|found| found.first().copied().ok_or_else(|| "the name has no address".to_owned()));
         match answer {
             Ok(address) => peer.go_to(context, address),
             Err(why) => context.log(ControlEvent::Unresolved { peer: id, name: name.to_owned(), why }),

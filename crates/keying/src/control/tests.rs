@@ -1,5 +1,6 @@
 //! Two and more key managers in virtual time, on links that lose, reorder, repeat and delay.
 
+mod addresses;
 mod condition;
 mod copies;
 mod flood;

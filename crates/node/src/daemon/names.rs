@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use strait_ipsec::PeerId;
+use strait_keying::MOST_ADDRESSES;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
@@ -18,7 +19,7 @@ use crate::config::Config;
 const QUERIES: usize = 32;
 
 /// What the resolver said of a peer's name, which is the text.
-pub(super) type Resolved = (PeerId, String, Result<SocketAddr, String>);
+pub(super) type Resolved = (PeerId, String, Result<Vec<SocketAddr>, String>);
 
 /// Names that are looked up now, and where they led.
 #[derive(Debug)]
@@ -28,7 +29,7 @@ pub(super) struct NameQueries {
     /// Each ends when the resolver has answered, or does not.
     under_way: BTreeMap<(PeerId, String), JoinHandle<()>>,
     /// The last answer for each peer, as far as routes had to make way for it.
-    led_to: BTreeMap<PeerId, IpAddr>,
+    led_to: BTreeMap<PeerId, Vec<IpAddr>>,
 }
 
 impl NameQueries {
@@ -80,14 +81,14 @@ impl Daemon {
 
     /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first. For
     /// a name that the peer no longer has, they do not.
-    pub(super) fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<SocketAddr, String>) {
-        if let Ok(address) = answer
+    pub(super) fn resolved(&mut self, peer: PeerId, name: &str, answer: Result<Vec<SocketAddr>, String>) {
+        if let Ok(addresses) = &answer
             && self.control.is_looking_up(peer, name)
-            && self.plan.would_loop(address)
+            && addresses.iter().any(|address| self.plan.would_loop(*address))
         {
-            self.names.led_to.insert(peer, address.ip());
+            self.names.led_to.insert(peer, addresses.iter().map(SocketAddr::ip).collect());
             if let Err(error) = self.reroute(false) {
-                tracing::error!(%address, "outer datagrams to a peer may be routed into the tunnel: {error}");
+                tracing::error!(name, "outer datagrams to a peer may be routed into the tunnel: {error}");
             }
         }
         self.control.resolved(peer, name, answer, self.clock.now());
@@ -100,9 +101,8 @@ impl Daemon {
         led_to
             .flat_map(|(peer, answer)| {
                 let now = self.control.status(*peer).and_then(|status| status.endpoint);
-                [Some(*answer), now.map(|endpoint| endpoint.ip())]
+                answer.iter().copied().chain(now.map(|endpoint| endpoint.ip()))
             })
-            .flatten()
             .collect()
     }
 }
@@ -116,24 +116,28 @@ fn inside(config: &Config, is_peer: impl Fn(&crate::config::PeerSection) -> bool
     others.copied().filter(|net| net.prefix_len() > 1).chain(own).collect()
 }
 
-/// The first address in an answer that can be a peer's, or why none can.
+/// The addresses in an answer that can be a peer's, as many as are tried, or why none can.
 fn choose(
     name: &str,
     found: &[FoundAddress],
     inside: &[IpNet],
     reaches: impl Fn(SocketAddr) -> bool,
-) -> Result<SocketAddr, String> {
-    let mut refused = None;
+) -> Result<Vec<SocketAddr>, String> {
+    let (mut can_be, mut refused) = (Vec::new(), None);
     for FoundAddress { address, is_own } in found.iter().copied() {
         match lie(name, (address.ip().to_canonical(), is_own), inside) {
-            None if reaches(address) => return Ok(address),
+            None if reaches(address) => can_be.push(address),
             None => {}
             Some(what) => {
                 refused.get_or_insert(format!("the resolver answered {}, {what}", address.ip()));
             }
         }
     }
-    Err(refused.unwrap_or_else(|| "the name has no address that this node can reach".to_owned()))
+    if can_be.is_empty() {
+        return Err(refused.unwrap_or_else(|| "the name has no address that this node can reach".to_owned()));
+    }
+    can_be.truncate(MOST_ADDRESSES);
+    Ok(can_be)
 }
 
 /// What is wrong with an address that is said to be a peer's outside.
@@ -156,7 +160,7 @@ fn lie(name: &str, (address, is_own): (IpAddr, bool), inside: &[IpNet]) -> Optio
 mod tests {
     use super::*;
 
-    fn answer(name: &str, found: &[&str]) -> Result<SocketAddr, String> {
+    fn answer(name: &str, found: &[&str]) -> Result<Vec<SocketAddr>, String> {
         let found: Vec<_> = found
             .iter()
             .map(|address| {
@@ -190,11 +194,21 @@ mod tests {
             let said = answer("site-b.example:51820", &[found]).unwrap_err();
             assert!(said.starts_with("the resolver answered ") && said.ends_with(words), "{said}");
         }
-        // An honest address beside a lie is taken.
-        let honest = "192.0.2.7:51820".parse().unwrap();
-        assert_eq!(answer("site-b.example:51820", &["127.0.0.1", "192.0.2.7"]), Ok(honest));
-        assert_eq!(answer("localhost:51820", &["127.0.0.1"]), Ok("127.0.0.1:51820".parse().unwrap()));
+        assert_eq!(answer("localhost:51820", &["127.0.0.1"]), Ok(vec!["127.0.0.1:51820".parse().unwrap()]));
         assert!(answer("site-b.example:51820", &[]).unwrap_err().contains("no address"));
+    }
+
+    #[test]
+    fn all_honest_addresses_beside_a_lie_are_taken_in_their_order_up_to_a_number() {
+        let taken = |found: &[&str]| {
+            let taken = answer("site-b.example:51820", found).unwrap();
+            taken.iter().map(|address| address.ip().to_string()).collect::<Vec<_>>()
+        };
+        let mixed = ["127.0.0.1", "2001:db8::7", "192.0.2.7", "10.88.1.2", "ff02::1", "192.0.2.8"];
+        assert_eq!(taken(&mixed), ["2001:db8::7", "192.0.2.7", "192.0.2.8"]);
+        let many: Vec<String> = (1..=40).map(|host| format!("192.0.2.{host}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        assert_eq!(taken(&many), many[..MOST_ADDRESSES]);
     }
 
     #[test]

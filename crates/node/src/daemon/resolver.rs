@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use strait_keying::{MOST_ADDRESSES, in_turn};
 use tokio::io::AsyncReadExt;
 
 use super::StartError;
@@ -23,8 +24,10 @@ use crate::process::{ProcessChannel, fork};
 const PATIENCE: Duration = Duration::from_secs(9);
 /// How long a query may take at all: it tries each server a few times.
 const SECONDS_MAX: u32 = 60;
-/// Most bytes of an answer: some thousand addresses.
-const ANSWER_MAX: u64 = 64 << 10;
+/// Most addresses in an answer: four times as many as are tried of a name, as some may be refused.
+const ADDRESSES_MAX: usize = 4 * MOST_ADDRESSES;
+/// Most bytes of an answer: so many lines, the longest of which has an IPv6 address with a scope and a port.
+const ANSWER_MAX: u64 = 80 * ADDRESSES_MAX as u64;
 /// Most queries at once: twice as many as the packet process asks.
 const QUERIES_MAX: usize = 64;
 
@@ -95,7 +98,7 @@ fn parse(text: &str) -> Result<Vec<FoundAddress>, String> {
     if text.is_empty() {
         return Err("the resolver ended without an answer".to_owned());
     }
-    let found = text.lines().map(|line| match line.split_once(' ') {
+    let found = text.lines().take(ADDRESSES_MAX).map(|line| match line.split_once(' ') {
         Some((whose @ ("own" | "other"), address)) => {
             let address = address.parse().map_err(|_| format!("the resolver answered {address:?}"))?;
             Ok(FoundAddress { address, is_own: whose == "own" })
@@ -140,15 +143,20 @@ fn query(name: &[u8], answer: OwnedFd) -> i32 {
     // SAFETY: takes an integer.
     unsafe { libc::alarm(SECONDS_MAX) };
     let text = match String::from_utf8_lossy(name).to_socket_addrs() {
-        Ok(found) => found.fold(String::new(), |mut text, address| {
-            let whose = if is_own(address.ip().to_canonical()) { "own" } else { "other" };
-            let _ = writeln!(text, "{whose} {address}");
-            text
-        }),
+        Ok(found) => emit(found.collect(), is_own),
         Err(error) => format!("error {}", error.to_string().replace('\n', " ")),
     };
-    let text = if text.is_empty() { "error the name has no address".to_owned() } else { text };
     i32::from(UnixStream::from(answer).write_all(text.as_bytes()).is_err())
+}
+
+/// The answer with the addresses that were found, with both families among as many as it has room for.
+fn emit(found: Vec<SocketAddr>, is_own: impl Fn(IpAddr) -> bool) -> String {
+    let text = in_turn(found).into_iter().take(ADDRESSES_MAX).fold(String::new(), |mut text, address| {
+        let whose = if is_own(address.ip().to_canonical()) { "own" } else { "other" };
+        let _ = writeln!(text, "{whose} {address}");
+        text
+    });
+    if text.is_empty() { "error the name has no address".to_owned() } else { text }
 }
 
 /// Whether this host has the address: what it sends there would come from there.
@@ -170,11 +178,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn an_answer_has_both_families_and_room_for_the_longest_addresses() {
+        let long = |host: u16| format!("[ffff:ffff:ffff:ffff:ffff:ffff:ffff:{host:x}%4294967295]:65535");
+        let mut found: Vec<SocketAddr> = (0xf000..0xf100).map(|host| long(host).parse().unwrap()).collect();
+        found.push("192.0.2.7:5".parse().unwrap());
+        let text = emit(found.clone(), |address| address.is_ipv4());
+        assert!(text.len() as u64 <= ANSWER_MAX, "{} bytes", text.len());
+        let heard = parse(&text).unwrap();
+        assert_eq!(heard.len(), ADDRESSES_MAX);
+        assert_eq!(heard[0], FoundAddress { address: found[0], is_own: false });
+        assert_eq!(heard[1], FoundAddress { address: found[256], is_own: true });
+        assert_eq!(parse(&emit(Vec::new(), |_| false)).unwrap_err(), "the name has no address");
+    }
+
+    #[test]
     fn answers_are_lines_and_anything_else_is_refused() {
         let found = parse("other 192.0.2.7:5\nown [2001:db8::1]:5\n").unwrap();
         assert_eq!(found.iter().map(|one| one.is_own).collect::<Vec<_>>(), [false, true]);
         assert_eq!(found[1].address, "[2001:db8::1]:5".parse().unwrap());
         assert_eq!(parse("error no such host").unwrap_err(), "no such host");
+        let many = "other 192.0.2.7:5\n".repeat(1_000);
+        assert_eq!(parse(&many).unwrap().len(), ADDRESSES_MAX);
         for bad in ["", "other", "other here:5", "maybe 192.0.2.7:5", "own 192.0.2.7"] {
             assert!(parse(bad).unwrap_err().contains("the resolver "), "{bad}");
         }

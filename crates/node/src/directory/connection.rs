@@ -1,10 +1,13 @@
 //! A connection to a directory. What comes is signed, so it is not encrypted, and who answers need not prove who it is.
 
 use std::io::{self, BufReader, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_keying::directory::{Answer, BadMessage, HEAD_LEN, Question};
+use strait_keying::{ATTEMPT_DELAY, MOST_ADDRESSES, in_turn};
 
 /// What a connection failed by.
 #[derive(Debug, thiserror::Error)]
@@ -31,19 +34,11 @@ impl DirectoryConnection {
     /// # Errors
     /// As `connect(2)`; of several addresses, what the last failed by.
     pub fn open(server: &str, patience: Duration) -> io::Result<DirectoryConnection> {
-        let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in server.to_socket_addrs()? {
-            match TcpStream::connect_timeout(&address, patience) {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    stream.set_read_timeout(Some(patience))?;
-                    stream.set_write_timeout(Some(patience))?;
-                    return Ok(DirectoryConnection(BufReader::new(stream)));
-                }
-                Err(error) => failed = error,
-            }
-        }
-        Err(failed)
+        let stream = dial(in_turn(server.to_socket_addrs()?.collect()), patience)?;
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        Ok(DirectoryConnection(BufReader::new(stream)))
     }
 
     /// Asks, and waits for the answer.
@@ -91,6 +86,34 @@ impl DirectoryConnection {
     }
 }
 
+/// Connects to the first of `addresses` that answers: each further one is tried when those before it have had
+/// [`ATTEMPT_DELAY`] or failed, as RFC 8305 has it. Those that are not needed end by themselves, after `patience` at most.
+fn dial(addresses: Vec<SocketAddr>, patience: Duration) -> io::Result<TcpStream> {
+    if let [only] = *addresses {
+        return TcpStream::connect_timeout(&only, patience);
+    }
+    let mut failed = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let (answers, answered) = mpsc::channel();
+    let mut left = addresses.into_iter().take(MOST_ADDRESSES);
+    let mut under_way = 0;
+    loop {
+        if let Some(address) = left.next() {
+            let answers = answers.clone();
+            let connect = move || drop(answers.send(TcpStream::connect_timeout(&address, patience)));
+            thread::Builder::new().name("strait-dial".to_owned()).spawn(connect)?;
+            under_way += 1;
+        }
+        if under_way == 0 {
+            return Err(failed);
+        }
+        match answered.recv_timeout(if left.len() > 0 { ATTEMPT_DELAY } else { patience }) {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => (failed, under_way) = (error, under_way - 1),
+            Err(_) => {}
+        }
+    }
+}
+
 /// A connection that gives what comes before a time.
 struct InTime<'a> {
     connection: &'a mut BufReader<TcpStream>,
@@ -119,4 +142,47 @@ fn read_answer(connection: &mut impl Read) -> Result<Answer, DirectoryFailure> {
     let mut body = vec![kind; len];
     connection.read_exact(body.get_mut(1..).unwrap_or_default())?;
     Ok(Answer::from_body(&body)?)
+}
+
+#[cfg(test)]
+#[allow(unsafe_code)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::fd::AsRawFd;
+
+    use super::*;
+
+    /// Longer than any test: what waits for it hangs.
+    const PATIENCE: Duration = Duration::from_secs(3600);
+
+    fn listen() -> (TcpListener, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        (listener, address)
+    }
+
+    #[test]
+    fn an_address_that_does_not_answer_holds_the_next_up_for_no_longer_than_a_delay() {
+        let (full, silent) = listen();
+        // One connection has room in its queue, and the kernel drops what would begin others (listen(2)).
+        // SAFETY: takes integers.
+        assert_eq!(unsafe { libc::listen(full.as_raw_fd(), 0) }, 0);
+        let _fills = TcpStream::connect(silent).unwrap();
+        let (_living, living) = listen();
+        let stream = dial(vec![silent, living], PATIENCE).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), living);
+    }
+
+    #[test]
+    fn an_address_that_refuses_is_passed_and_the_last_refusal_is_the_error() {
+        let refusing = || listen().1;
+        let (_living, living) = listen();
+        let stream = dial(vec![refusing(), refusing(), living], PATIENCE).unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), living);
+        for addresses in [vec![refusing()], vec![refusing(), refusing()]] {
+            let error = dial(addresses, PATIENCE).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
+        }
+        assert_eq!(dial(vec![], PATIENCE).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
 }

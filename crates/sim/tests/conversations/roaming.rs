@@ -219,11 +219,11 @@ fn a_peer_that_is_found_by_name_is_looked_up_again_when_it_falls_silent() {
     network.add_peer(A, to_b);
     network.run_for(seconds(20));
     assert!(!network.node(A).is_up(B), "the name does not exist yet");
-    network.names.insert("b.example:51820".to_owned(), B.outer_v4());
+    network.names.insert("b.example:51820".to_owned(), vec![B.outer_v4()]);
     assert!(network.run_until_up(A, B, seconds(40)));
     network.readdress(B, elsewhere(2));
     network.restart(B).unwrap();
-    network.names.insert("b.example:51820".to_owned(), elsewhere(2));
+    network.names.insert("b.example:51820".to_owned(), vec![elsewhere(2)]);
     Talk::new(A, B, 5001).run(&mut network, seconds(18), millis(200));
     assert_eq!(network.node(A).status(B).unwrap().endpoint, Some(elsewhere(2)));
     let mut talk = Talk::new(A, B, 5002);

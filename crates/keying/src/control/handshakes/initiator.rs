@@ -12,7 +12,7 @@ use super::super::peer::pairs::{NewPair, PairPlan};
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::agreement::PairAgreement;
-use crate::channel::{CannotConnect, ChannelId, CloseCode, Closed};
+use crate::channel::{ChannelId, CloseCode, Closed};
 use crate::{Action, ControlEvent, HandshakeFailure, Message, Role, SessionTerms, Where};
 
 impl Handshakes {
@@ -21,7 +21,7 @@ impl Handshakes {
         let Some((peer, context)) = sessions.with(id) else { return };
         match peer.next_attempt(now) {
             Some(NextAttempt::LookUp(name)) => context.actions.push_back(Action::Resolve(id, name)),
-            Some(NextAttempt::Connect(to)) => self.connect(sessions, id, to, now, now),
+            Some(NextAttempt::Connect(to)) => self.connect(sessions, id, vec![to], now, now),
             None => {}
         }
     }
@@ -31,22 +31,24 @@ impl Handshakes {
         &mut self,
         sessions: &mut Sessions,
         id: PeerId,
-        answer: Result<SocketAddr, String>,
+        answer: Result<Vec<SocketAddr>, String>,
         now: Time,
     ) {
         let Some((peer, _)) = sessions.with(id) else { return };
         let InitiationState::Resolving { since, .. } = peer.initiation.state() else { return };
-        match answer {
-            Ok(to) => {
-                peer.initiation.resolved();
-                // The answer is not authenticated. A session goes on where it is until a handshake proves the peer there.
-                if peer.pairs.in_use().is_none() {
-                    sessions.move_to(id, to);
-                }
-                self.connect(sessions, id, to, since, now);
-            }
-            Err(why) => self.unresolved(sessions, id, why, since, now),
+        let addresses = match answer {
+            Ok(addresses) => peer.race.order(addresses, peer.endpoint),
+            Err(why) => return self.unresolved(sessions, id, why, since, now),
+        };
+        let Some(first) = addresses.first() else {
+            return self.unresolved(sessions, id, "the name has no address".to_owned(), since, now);
+        };
+        peer.initiation.resolved();
+        // The answer is not authenticated. A session goes on where it is until a handshake proves the peer elsewhere.
+        if peer.pairs.in_use().is_none() {
+            sessions.move_to(id, *first);
         }
+        self.connect(sessions, id, addresses, since, now);
     }
 
     /// The name was not resolved: the peer is tried at its last address. The attempt began at `since`.
@@ -56,31 +58,16 @@ impl Handshakes {
             context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why: why.clone() });
         }
         match peer.endpoint {
-            Some(to) => self.connect(sessions, id, to, since, now),
+            Some(to) => self.connect(sessions, id, vec![to], since, now),
             None => peer.attempt_failed(HandshakeFailure::Unresolved(why), now, context),
-        }
-    }
-
-    fn connect(&mut self, sessions: &mut Sessions, id: PeerId, to: SocketAddr, since: Time, now: Time) {
-        let Some((peer, context)) = sessions.with(id) else { return };
-        match self.channels.connect(to, peer.config.key, now) {
-            Ok(channel) => {
-                peer.initiation.connecting(channel, since);
-                self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Connecting });
-                context.log(ControlEvent::HandshakeStarted { peer: id, to });
-            }
-            Err(CannotConnect::Address) => {
-                peer.attempt_failed(HandshakeFailure::BadAddress { to }, now, context)
-            }
-            Err(CannotConnect::Tls(error)) => {
-                peer.attempt_failed(HandshakeFailure::Tls(error.to_string()), now, context);
-            }
         }
     }
 
     /// TLS is through on a channel begun here: the offer goes out with its last message.
     pub(super) fn offer(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
-        let Some((peer, context)) = self.owners.get(&id).and_then(|owner| sessions.with(owner.peer)) else {
+        let owner = self.owners.get(&id).map(|owner| owner.peer);
+        owner.into_iter().for_each(|peer| self.win(sessions, (peer, id)));
+        let Some((peer, context)) = owner.and_then(|peer| sessions.with(peer)) else {
             return self.channels.close(id, CloseCode::Internal, now);
         };
         let spi = context.spis.fresh(peer.id());
@@ -143,7 +130,7 @@ impl Handshakes {
     pub(super) fn give_way(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Some(channel) = peer.initiation.give_way() {
-            self.drop_attempt(context, channel, CloseCode::Yield, now);
+            self.drop_attempt(peer, context, channel, (CloseCode::Yield, now));
             context.log(ControlEvent::Yielded { peer: id });
         }
     }
@@ -152,7 +139,7 @@ impl Handshakes {
     pub(crate) fn begin_elsewhere(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Some(channel) = peer.initiation.give_way() {
-            self.drop_attempt(context, channel, CloseCode::GaveUp, now);
+            self.drop_attempt(peer, context, channel, (CloseCode::GaveUp, now));
         }
         peer.initiation.hurry(now);
         self.begin(sessions, id, now);
@@ -170,40 +157,58 @@ impl Handshakes {
                 // fruitless look-up has its own time.
                 None => self.unresolved(sessions, id, "no answer in time".to_owned(), now, now),
                 Some(channel) => {
-                    self.drop_attempt(context, channel, CloseCode::GaveUp, now);
-                    peer.attempt_failed(HandshakeFailure::TimedOut, now, context);
+                    let why = self.drop_attempt(peer, context, channel, (CloseCode::GaveUp, now));
+                    peer.attempt_failed(why.unwrap_or(HandshakeFailure::TimedOut), now, context);
                 }
             }
         }
     }
 
-    /// Closes the channel of an attempt, and releases the SPI that was offered on it.
-    fn drop_attempt(&mut self, context: &mut ControlContext, channel: ChannelId, code: CloseCode, now: Time) {
+    /// Closes the channel of an attempt, and releases the SPI that was offered on it; gives what ended others of the attempt.
+    fn drop_attempt(
+        &mut self,
+        peer: &mut PeerRecord,
+        context: &mut ControlContext,
+        channel: ChannelId,
+        (code, now): (CloseCode, Time),
+    ) -> Option<HandshakeFailure> {
+        let (channels, why) = peer.race.end();
+        self.abandon(channels.into_iter().filter(|other| *other != channel));
         if let Some(ChannelOwner { stage: ChannelStage::Offered { spi, .. }, .. }) =
             self.owners.remove(&channel)
         {
             context.spis.release(spi);
         }
         self.channels.close(channel, code, now);
+        why
     }
-}
 
-/// The channel of an attempt ended before there was a pair.
-pub(super) fn attempt_over(peer: &mut PeerRecord, closed: &Closed, now: Time, context: &mut ControlContext) {
-    let why = match closed {
-        // The peer's own handshake goes first; this one does not count.
-        Closed::ByPeer(CloseCode::Yield) => {
-            peer.initiation.yielded(now, &mut context.random);
-            return context.log(ControlEvent::Yielded { peer: peer.id() });
-        }
-        Closed::ByPeer(CloseCode::Stranger) | Closed::RefusedThere => {
-            HandshakeFailure::RefusedThere { key: context.node.public }
-        }
-        Closed::ByPeer(CloseCode::NoSuite) => HandshakeFailure::NoCommonSuite,
-        Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
-        Closed::WrongKey => HandshakeFailure::WrongKey,
-        Closed::TimedOut => HandshakeFailure::TimedOut,
-        Closed::GivenUp | Closed::Broken(_) => HandshakeFailure::Closed(closed.text()),
-    };
-    peer.attempt_failed(why, now, context);
+    /// A channel of an attempt ended before there was a pair.
+    pub(super) fn attempt_over(
+        &mut self,
+        sessions: &mut Sessions,
+        (id, channel): (PeerId, ChannelId),
+        closed: &Closed,
+        now: Time,
+    ) {
+        let Some((peer, context)) = sessions.with(id) else { return };
+        let why = match closed {
+            // The peer's own handshake goes first; this one does not count.
+            Closed::ByPeer(CloseCode::Yield) => {
+                peer.initiation.yielded(now, &mut context.random);
+                context.log(ControlEvent::Yielded { peer: id });
+                let (others, _) = peer.race.end();
+                return self.abandon(others);
+            }
+            Closed::ByPeer(CloseCode::Stranger) | Closed::RefusedThere => {
+                HandshakeFailure::RefusedThere { key: context.node.public }
+            }
+            Closed::ByPeer(CloseCode::NoSuite) => HandshakeFailure::NoCommonSuite,
+            Closed::ByPeer(code) => HandshakeFailure::Closed(code.text().to_owned()),
+            Closed::WrongKey => HandshakeFailure::WrongKey,
+            Closed::TimedOut => HandshakeFailure::TimedOut,
+            Closed::GivenUp | Closed::Broken(_) => HandshakeFailure::Closed(closed.text()),
+        };
+        self.lost(sessions, (id, channel), why, now);
+    }
 }

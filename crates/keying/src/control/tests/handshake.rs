@@ -339,9 +339,9 @@ fn names_are_looked_up_first_and_again_after_a_failure() {
     assert!(world.nodes[0].lookups.len() >= 2, "{:?}", world.nodes[0].lookups);
     assert!(world.count(0, |e| matches!(e, ControlEvent::Unresolved { .. })) >= 2);
     // First it leads nowhere, then to the peer.
-    world.nodes[0].names.insert(name.clone(), Ok("192.0.2.77:1".parse().unwrap()));
+    world.nodes[0].names.insert(name.clone(), Ok(vec!["192.0.2.77:1".parse().unwrap()]));
     assert!(world.run_until(10, |world| !world.started(0).is_empty()));
-    world.nodes[0].names.insert(name, Ok(address(2)));
+    world.nodes[0].names.insert(name, Ok(vec![address(2)]));
     assert!(world.run_until(60, |world| world.is_up(0, 2)));
     assert_eq!(world.nodes[0].endpoint(PeerId(2)), Some(address(2)));
 }

@@ -249,7 +249,7 @@ fn answered_probe_ends_the_silence() {
 fn named_pair(seed: u64) -> (ControlWorld, String) {
     let mut world = ControlWorld::new(2, seed, FAIR);
     let name = "site-b.example:51820".to_owned();
-    world.nodes[0].names.insert(name.clone(), Ok(address(1)));
+    world.nodes[0].names.insert(name.clone(), Ok(vec![address(1)]));
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
     world.add(0, peer(1, Where::Name(name.clone()), Start::Eager));
     assert!(world.run_until(5, ControlWorld::both_up));
@@ -263,7 +263,7 @@ fn a_name_is_looked_up_anew_when_the_peer_falls_silent() {
     // The site moves while nothing it sends gets out, and its name follows.
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
     world.roam(1, elsewhere);
-    world.nodes[0].names.insert(name, Ok(elsewhere));
+    world.nodes[0].names.insert(name, Ok(vec![elsewhere]));
     for _ in 0..20 {
         world.packet(0, 1);
         world.run(SECOND);
@@ -280,7 +280,7 @@ fn a_lie_of_the_resolver_takes_no_session_down_and_delays_its_successor_by_an_at
     world.chat(2, 500);
     // The resolver lies, and for a while nothing gets through: the name is looked up.
     let lie = "198.51.100.66:51820".parse().unwrap();
-    world.nodes[0].names.insert(name, Ok(lie));
+    world.nodes[0].names.insert(name, Ok(vec![lie]));
     world.nodes[1].cut = true;
     for _ in 0..20 {
         world.packet(0, 1);

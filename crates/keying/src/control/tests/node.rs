@@ -49,7 +49,7 @@ pub(super) struct ControlNode {
     pub(super) probes: Vec<Time>,
     pub(super) lookups: Vec<(Time, String)>,
     /// What its resolver answers; nothing: it does not answer at all.
-    pub(super) names: BTreeMap<String, Result<SocketAddr, String>>,
+    pub(super) names: BTreeMap<String, Result<Vec<SocketAddr>, String>>,
     /// Most inbound associations it had at once.
     pub(super) most_inbound: usize,
     /// Whether its network is cut.

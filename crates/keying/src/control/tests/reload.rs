@@ -95,7 +95,7 @@ fn address_configured_during_a_look_up_is_used_at_once() {
     world.ask(0, |control, now| control.update_peer(config, now));
     assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
-    world.ask(0, |control, now| control.resolved(PeerId(1), "old.example:1", Ok(elsewhere), now));
+    world.ask(0, |control, now| control.resolved(PeerId(1), "old.example:1", Ok(vec![elsewhere]), now));
     assert_eq!(world.nodes[0].endpoint(PeerId(1)), Some(address(1)), "the answer comes too late");
 }
 
@@ -126,10 +126,10 @@ fn answer_for_a_former_name_is_ignored() {
     let names: Vec<&str> = world.nodes[0].lookups.iter().map(|(_, name)| name.as_str()).collect();
     assert_eq!(names, [old, new], "the resolver has answered neither");
     let elsewhere = "198.51.100.7:4000".parse().unwrap();
-    world.ask(0, |control, now| control.resolved(PeerId(1), old, Ok(elsewhere), now));
+    world.ask(0, |control, now| control.resolved(PeerId(1), old, Ok(vec![elsewhere]), now));
     assert_eq!(world.nodes[0].endpoint(PeerId(1)), None);
     world.ask(0, |control, now| control.resolved(PeerId(1), old, Err("no such name".to_owned()), now));
-    world.ask(0, |control, now| control.resolved(PeerId(1), new, Ok(address(1)), now));
+    world.ask(0, |control, now| control.resolved(PeerId(1), new, Ok(vec![address(1)]), now));
     assert!(world.run_until(1, ControlWorld::both_up), "{:?}", world.nodes[0].events);
 }
 

@@ -159,7 +159,7 @@ impl KeyWorld {
                 peer.map_or(Ok(()), |peer| self.seal((node, peer), false).map(|_| ()))
             }
             KeyHappening::Resolved { node, peer, name } => {
-                let answer = Ok(self.nodes[peer].address);
+                let answer = Ok(vec![self.nodes[peer].address]);
                 let answer = if self.names_resolve { answer } else { Err("no such host".to_owned()) };
                 self.nodes[node].control.resolved(NodeId::of(peer).peer(), &name, answer, self.now);
                 self.act(node)
