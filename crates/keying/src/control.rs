@@ -421,6 +421,32 @@ impl Control {
         self.handshakes.pump(&mut self.sessions, now);
     }
 
+    /// This host has other links, addresses or routes, or asks another resolver: no attempt waits for the failures before.
+    pub fn outside_changed(&mut self, now: Time) {
+        self.handshakes.resume(&mut self.sessions, now);
+        if let Some(peers) = &mut self.sessionless {
+            peers.resume(&mut self.sessions.context);
+        }
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// The last [`Action::Resolve`] for `peer` will have no answer: if that is waited for, the name is looked up again.
+    pub fn look_up_again(&mut self, peer: PeerId, now: Time) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.look_up_again(&mut self.sessions.context, peer);
+        }
+        self.handshakes.look_up_again(&mut self.sessions, peer, now);
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// Datagrams to `peer` take another way from now on: a handshake that is under way begins anew, and one that waits at once.
+    pub fn route_changed(&mut self, peer: PeerId, now: Time) {
+        if self.sessions.peers.get(peer).is_some_and(|peer| !peer.initiation.is_resolving()) {
+            self.handshakes.begin_elsewhere(&mut self.sessions, peer, now);
+        }
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
     /// Whether an attempt to reach `peer` waits for the address of `name`. It does not once the attempt took too long, or
     /// the peer has another name or an address.
     #[must_use]

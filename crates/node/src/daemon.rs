@@ -385,7 +385,7 @@ impl Daemon {
     /// Takes what the starter says unasked.
     fn starter_said(&mut self, event: StarterEvent) -> Option<Shutdown> {
         match event {
-            StarterEvent::OutsideChanged => self.look_outside(),
+            StarterEvent::OutsideChanged => self.outside_changed(),
             StarterEvent::Ended => {
                 let gone = std::io::ErrorKind::BrokenPipe.into();
                 return Some(Shutdown::Failed("the privileged process", gone));
@@ -556,6 +556,7 @@ impl Daemon {
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
         self.end_look_ups();
+        self.give_up_queries(now);
         self.look_at_days();
         if now >= self.shown_by {
             // The sender is busy, or its answer was lost: everything else is still worth an answer.
@@ -576,6 +577,7 @@ impl Daemon {
             .min(daily)
             .min(self.shown_by)
             .min(self.paths.poll_timeout())
+            .min(self.names.poll_timeout())
             .min(streams)
     }
 

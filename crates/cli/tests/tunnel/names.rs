@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use strait_testbed::{Extra, Namespace, Site, TwoHosts, Workdir, program_with_mounts};
+use strait_testbed::{Extra, InterfaceState, Namespace, Site, TwoHosts, Workdir, program_with_mounts};
 
 use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast, program};
 
@@ -231,4 +231,54 @@ fn a_name_with_a_dead_address_leads_to_the_living_one() {
     end.add_address(new, 24).unwrap();
     let moved = joins_at(&mut pair, &server, [new, old]);
     assert!(stays || moved, "no dead address of the same family was tried");
+}
+
+/// Waits until the first site has failed a few times, so that it would wait long before the next attempt.
+fn tire(pair: &Pair) {
+    eventually("attempts fail", || pair.peer(0)["handshake_failures"].as_u64() >= Some(TIRED));
+}
+
+/// Failures in a row after which the next attempt waits for 6 s at least, and that take some seconds to come together.
+const TIRED: u64 = 4;
+
+#[test]
+fn a_node_that_was_there_before_its_network_is_up_with_the_last_of_it() {
+    if !allowed() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let (resolver, script) = with_own(&dir, "resolv.conf");
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let elsewhere = dir.path().join("sites");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(&resolver, "").unwrap();
+    pair.sites = Site::pair(&script, &pair.hosts, &elsewhere).unwrap();
+    let (a, b) = (pair.hosts.link.a.clone(), pair.hosts.link.b.clone());
+    let far = Ipv4Addr::new(203, 0, 113, 53);
+    b.add_address(far.into(), 32).unwrap();
+    let server = DnsServer::start(&pair.hosts.b, far);
+    server.say(&[b.v4.into()]);
+    a.remove_address(a.v4.into(), 24).unwrap();
+    a.set_state(InterfaceState::Down).unwrap();
+    pair.daemons[1] = Some(pair.sites[1].start(&without_endpoint(&pair), "run").unwrap());
+    pair.daemons[0] = Some(pair.sites[0].start(&by_name(&pair), "run").unwrap());
+    let arrivals: [(&str, &dyn Fn()); 3] = [
+        ("link", &|| a.set_state(InterfaceState::Up).unwrap()),
+        ("address", &|| a.add_address(a.v4.into(), 24).unwrap()),
+        ("route", &|| pair.hosts.a.add_route(far.into(), 32, b.v4.into()).unwrap()),
+    ];
+    for (what, arrives) in arrivals {
+        tire(&pair);
+        arrives();
+        // Failures only grow in number but for a session, and for what happens here.
+        eventually(what, || pair.peer(0)["handshake_failures"].as_u64() < Some(TIRED));
+    }
+    tire(&pair);
+    let log = pair.logs();
+    let said = log.matches("cannot look up").count();
+    assert!((1..=4).contains(&said), "{said} lines, as there are that many reasons at most:\n{log}");
+    assert!(!log.contains("handshake failed"), "{log}");
+    fs::write(&resolver, format!("nameserver {far}\n")).unwrap();
+    pair.daemon(0).wait_for_session("site-b", PATIENCE).unwrap();
+    pair.tcp(1, Family::V4, 50_000);
 }

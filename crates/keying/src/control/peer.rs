@@ -207,7 +207,7 @@ impl PeerRecord {
     /// Whether an attempt waits for the address of `name`.
     pub(crate) fn is_looking_up(&self, name: &str) -> bool {
         let named = matches!(&self.config.place, Where::Name(its) if its == name);
-        named && matches!(self.initiation.state(), InitiationState::Resolving { .. })
+        named && self.initiation.is_resolving()
     }
 
     /// Until when the handshake that the peer began has, if it has one under way.

@@ -301,6 +301,20 @@ impl SessionlessPeers {
         }
     }
 
+    /// Has names looked up again that led nowhere.
+    pub(crate) fn resume(&mut self, context: &mut ControlContext) {
+        let nowhere = |peer: &SessionlessPeer| peer.config.spec.counters.endpoint.get().is_none();
+        let all: Vec<_> = self.peers.iter().filter(|(_, peer)| nowhere(peer)).map(|(id, _)| *id).collect();
+        all.into_iter().for_each(|id| self.place(context, id));
+    }
+
+    /// Has the name of a peer looked up again if its address is waited for, which will not come.
+    pub(crate) fn look_up_again(&mut self, context: &mut ControlContext, id: PeerId) {
+        if self.peers.get_mut(&id).is_some_and(|peer| core::mem::take(&mut peer.resolves)) {
+            self.place(context, id);
+        }
+    }
+
     /// Whether the address of `name` is waited for.
     pub(crate) fn is_looking_up(&self, id: PeerId, name: &str) -> bool {
         let named =

@@ -9,6 +9,7 @@ mod lifetime;
 mod look_ups;
 mod misbehaviour;
 pub(crate) mod node;
+mod outside;
 mod reload;
 mod simultaneous;
 mod streams;

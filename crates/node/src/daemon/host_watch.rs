@@ -42,7 +42,7 @@ impl Daemon {
     /// Finds by which interface each peer is reached, and logs what is new.
     pub(super) fn look_outside(&mut self) {
         let (mut lost, mut found) = (BTreeMap::new(), BTreeMap::new());
-        let (mut outer, mut paths) = (BTreeMap::new(), Vec::new());
+        let (mut outer, mut paths, mut moved) = (BTreeMap::new(), Vec::new(), Vec::new());
         for peer in &self.config.peers {
             let Some((id, address)) = self.roster.number(peer).zip(self.outer_address(peer)) else {
                 continue;
@@ -67,6 +67,7 @@ impl Daemon {
                 }
                 (Ok(now), Some(before)) if before.as_ref() != Some(now) => {
                     found.entry(now.clone()).or_insert_with(Vec::new).push(name());
+                    moved.push(id);
                 }
                 _ => {}
             }
@@ -82,6 +83,17 @@ impl Daemon {
             tracing::info!(interface, "another route to the endpoint of {peers}{more}");
         }
         paths.into_iter().for_each(|(id, key)| self.enter_path(id, key));
+        let now = self.clock.now();
+        moved.into_iter().for_each(|id| self.control.route_changed(id, now));
+    }
+
+    /// Links, addresses, routes or the resolver may be others: what failed for want of them is tried at once.
+    pub(super) fn outside_changed(&mut self) {
+        self.look_outside();
+        let now = self.clock.now();
+        self.names.outdate();
+        self.give_up_queries(now);
+        self.control.outside_changed(now);
     }
 
     /// Where a peer is, outside the tunnel.

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
+use strait_clock::Time;
 use strait_ipsec::PeerId;
 use strait_keying::MOST_ADDRESSES;
 use tokio::sync::mpsc;
@@ -17,6 +19,9 @@ use crate::config::Config;
 
 /// Names that are looked up at once. The resolver takes a process for each.
 const QUERIES: usize = 32;
+/// How long a query has that was asked before the host's network changed: a server that is there answers sooner, even over a
+/// satellite; the system's resolver takes 5 s to ask another one (resolv.conf(5)).
+const OLD: Duration = Duration::from_secs(2);
 
 /// What the resolver said of a peer's name, which is the text.
 pub(super) type Resolved = (PeerId, String, Result<Vec<SocketAddr>, String>);
@@ -26,15 +31,34 @@ pub(super) type Resolved = (PeerId, String, Result<Vec<SocketAddr>, String>);
 pub(super) struct NameQueries {
     answers: mpsc::Sender<Resolved>,
     resolver: Resolver,
-    /// Each ends when the resolver has answered, or does not.
-    under_way: BTreeMap<(PeerId, String), JoinHandle<()>>,
+    under_way: BTreeMap<(PeerId, String), NameQuery>,
     /// The last answer for each peer, as far as routes had to make way for it.
     led_to: BTreeMap<PeerId, Vec<IpAddr>>,
+}
+
+/// A query that is under way.
+#[derive(Debug)]
+struct NameQuery {
+    /// It ends when the resolver has answered, or does not.
+    task: JoinHandle<()>,
+    asked: Time,
+    /// Whether the host's network has changed since.
+    outdated: bool,
 }
 
 impl NameQueries {
     pub(super) const fn new(answers: mpsc::Sender<Resolved>, resolver: Resolver) -> NameQueries {
         NameQueries { answers, resolver, under_way: BTreeMap::new(), led_to: BTreeMap::new() }
+    }
+
+    /// The host's network has changed: what is asked now is not waited for as long as before.
+    pub(super) fn outdate(&mut self) {
+        self.under_way.values_mut().for_each(|query| query.outdated = true);
+    }
+
+    /// When the next query is given up.
+    pub(super) fn poll_timeout(&self) -> Time {
+        self.under_way.values().map(NameQuery::ends).min().unwrap_or(Time::MAX)
     }
 
     /// Forgets where a peer's name led.
@@ -44,11 +68,18 @@ impl NameQueries {
 
     /// Why `name` cannot be looked up now.
     fn refuses(&mut self, peer: PeerId, name: &str) -> Option<&'static str> {
-        self.under_way.retain(|_, query| !query.is_finished());
+        self.under_way.retain(|_, query| !query.task.is_finished());
         if self.under_way.contains_key(&(peer, name.to_owned())) {
             return Some("the resolver has not answered the last query yet");
         }
         (self.under_way.len() >= QUERIES).then_some("the resolver answers none of many queries")
+    }
+}
+
+impl NameQuery {
+    /// When it is given up, if it is.
+    fn ends(&self) -> Time {
+        if self.outdated { self.asked + OLD } else { Time::MAX }
     }
 }
 
@@ -76,7 +107,16 @@ impl Daemon {
                 query.end().await;
             }
         });
-        self.names.under_way.insert(key, query);
+        self.names.under_way.insert(key, NameQuery { task: query, asked: self.clock.now(), outdated: false });
+    }
+
+    /// Gives up the queries that were asked before the host's network changed, and asks again: their answer may never come.
+    pub(super) fn give_up_queries(&mut self, now: Time) {
+        let old = self.names.under_way.extract_if(.., |_, query| query.ends() <= now);
+        for ((peer, _), query) in old.filter(|(_, query)| !query.task.is_finished()).collect::<Vec<_>>() {
+            query.task.abort();
+            self.control.look_up_again(peer, now);
+        }
     }
 
     /// Passes on where a name led; where the tunnel itself would swallow datagrams to there, routes make way first. For

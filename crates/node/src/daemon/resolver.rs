@@ -10,12 +10,14 @@ use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::Duration;
 
 use strait_keying::{MOST_ADDRESSES, in_turn};
 use tokio::io::AsyncReadExt;
 
 use super::StartError;
+use crate::poll::{PollFd, wait};
 use crate::privileges::{self, ServiceUser};
 use crate::process::{ProcessChannel, fork};
 
@@ -71,7 +73,7 @@ impl AsFd for Resolver {
     }
 }
 
-/// A question that was asked.
+/// A question that was asked; the process that looks for the answer ends with it.
 #[derive(Debug)]
 pub(super) struct Query(tokio::net::UnixStream);
 
@@ -142,11 +144,24 @@ fn query(name: &[u8], answer: OwnedFd) -> i32 {
     // The system's resolver cannot be told to give up; this signal ends the process.
     // SAFETY: takes an integer.
     unsafe { libc::alarm(SECONDS_MAX) };
+    let Ok(asker) = answer.try_clone() else { return 1 };
+    thread::spawn(move || end_with(&asker));
     let text = match String::from_utf8_lossy(name).to_socket_addrs() {
         Ok(found) => emit(found.collect(), is_own),
         Err(error) => format!("error {}", error.to_string().replace('\n', " ")),
     };
     i32::from(UnixStream::from(answer).write_all(text.as_bytes()).is_err())
+}
+
+/// Ends this process when the other end of `asker` is gone.
+fn end_with(asker: &OwnedFd) {
+    let mut gone = [PollFd::ready_to(asker.as_fd(), false, false)];
+    while wait(&mut gone, None).is_ok() {
+        if gone.iter().any(PollFd::is_gone) {
+            // SAFETY: takes an integer; nothing of this process is wanted any more.
+            unsafe { libc::_exit(1) }
+        }
+    }
 }
 
 /// The answer with the addresses that were found, with both families among as many as it has room for.

@@ -6,6 +6,7 @@
 //! on_cap    the command that is run when a part of a cap is used
 //! marks     how it keeps the marks of keys without sessions
 //! process   what it does
+//! resolver_files  when the system's resolver was told something else
 //! watch     when it looks after the tunnel's network
 //! ```
 //!
@@ -16,6 +17,7 @@ mod marks;
 pub(super) mod message;
 mod on_cap;
 mod process;
+mod resolver_files;
 mod watch;
 
 use std::fs::File;

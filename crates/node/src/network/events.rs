@@ -67,8 +67,8 @@ impl NetworkEvents {
         let _ = self.0.readable().await;
     }
 
-    /// Reads what there is, and says what it may mean for `network`.
-    pub fn read(&self, network: &Network) -> NetworkChange {
+    /// Reads what there is, and says what it may mean for `network`, if there is one.
+    pub fn read(&self, network: Option<&Network>) -> NetworkChange {
         let (mut change, mut buffer) = (NetworkChange::default(), Vec::with_capacity(EVENT_BYTES));
         for _ in 0..AT_ONCE {
             buffer.clear();
@@ -85,12 +85,13 @@ impl NetworkEvents {
 }
 
 /// What the messages of one datagram may mean.
-fn meaning(mut rest: &[u8], network: &Network) -> NetworkChange {
+fn meaning(mut rest: &[u8], network: Option<&Network>) -> NetworkChange {
     let mut change = NetworkChange::default();
     while !rest.is_empty() {
         let Ok(message) = NetlinkMessage::<Message>::deserialize(rest) else { return NetworkChange::ALL };
         if let NetlinkPayload::InnerMessage(message) = &message.payload {
-            change = change | network.meaning_of(message);
+            let outside = NetworkChange { tunnel: false, outside: true };
+            change = change | network.map_or(outside, |network| network.meaning_of(message));
         }
         // Messages are padded to four bytes (netlink(7)).
         let len = usize::try_from(message.header.length).unwrap_or(usize::MAX);

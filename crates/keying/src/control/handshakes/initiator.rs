@@ -145,6 +145,30 @@ impl Handshakes {
         self.begin(sessions, id, now);
     }
 
+    /// Ends the pauses after attempts that failed, as the reason may be gone.
+    pub(crate) fn resume(&mut self, sessions: &mut Sessions, now: Time) {
+        for id in sessions.ids() {
+            if let Some((peer, _)) = sessions.with(id)
+                && !peer.initiation.is_under_way()
+                && peer.initiation.failures() > 0
+            {
+                peer.initiation.resume(now);
+                self.begin(sessions, id, now);
+            }
+        }
+    }
+
+    /// Begins an attempt anew that waits for an address, which will not come.
+    pub(crate) fn look_up_again(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
+        if let Some((peer, _)) = sessions.with(id)
+            && peer.initiation.is_resolving()
+        {
+            peer.initiation.give_way();
+            peer.initiation.resume(now);
+            self.begin(sessions, id, now);
+        }
+    }
+
     /// Ends the attempts that take too long.
     pub(crate) fn give_up(&mut self, sessions: &mut Sessions, now: Time) {
         for id in sessions.ids() {

@@ -102,6 +102,11 @@ impl Initiation {
         self.began().is_some()
     }
 
+    /// Whether the address of the peer's name is waited for.
+    pub(crate) const fn is_resolving(&self) -> bool {
+        matches!(self.state, Resolving { .. })
+    }
+
     /// The channel of the handshake that is under way, if it has come so far.
     pub(crate) const fn channel(&self) -> Option<ChannelId> {
         if let Connecting { channel, .. } = self.state { Some(channel) } else { None }
@@ -198,6 +203,11 @@ impl Initiation {
     /// Forgets the failures before, which were elsewhere: the next attempt does not wait for them.
     pub(crate) fn hurry(&mut self, now: Time) {
         (self.failures, self.not_before, self.last_failure) = (0, now, None);
+    }
+
+    /// The next attempt does not wait for the failures before, whose reason may be gone; if it fails too, pauses begin anew.
+    pub(crate) fn resume(&mut self, now: Time) {
+        (self.failures, self.not_before) = (self.failures.min(1), now);
     }
 
     /// No attempt begins for a while, though none failed: the peer is being stopped.

@@ -12,6 +12,7 @@ use strait_keying::PublicKey;
 use super::marks::MarkKeeper;
 use super::message::{self, StarterAnswer, StarterRequest};
 use super::on_cap;
+use super::resolver_files::ResolverFiles;
 use super::watch::TunnelWatch;
 use crate::clock::{BootTimer, Clock};
 use crate::config::{Config, HandedConfig};
@@ -19,7 +20,7 @@ use crate::counter_file::CounterFile;
 use crate::daemon::reload::keep_fixed;
 use crate::daemon::{manual, start};
 use crate::daily_file;
-use crate::network::{self, Network, NetworkEvents, Plan};
+use crate::network::{self, Network, NetworkChange, NetworkEvents, Plan};
 use crate::path_memory::{PathFile, PathMemory, unix_time};
 use crate::process::{ProcessChannel, watched};
 use crate::wake::Wake;
@@ -103,9 +104,12 @@ impl StarterProcess {
         let clock = Clock::start();
         let mut timer = BootTimer::new(clock)?;
         let events = NetworkEvents::open()?;
+        // Where the system has no inotify instance left, pauses end by themselves.
+        let mut files = ResolverFiles::open().ok();
         let requests = watched(channel.as_fd().try_clone_to_owned()?)?;
         loop {
-            let watch = self.network.as_ref().map_or(Time::MAX, |_| self.watch.poll_timeout());
+            let watches = self.network.is_some() || !self.config.node.tunnel;
+            let watch = if watches { self.watch.poll_timeout() } else { Time::MAX };
             let deadline = watch.min(self.marks.as_ref().map_or(Time::MAX, MarkKeeper::poll_timeout));
             tokio::select! {
                 ready = requests.readable() => match channel.receive_now() {
@@ -122,9 +126,8 @@ impl StarterProcess {
                     if let Some(marks) = &mut self.marks {
                         marks.timeout(clock.now());
                     }
-                    if let Some(network) = &mut self.network
-                        && self.watch.look(network, &self.plan, &self.config.node.interface, clock.now())
-                    {
+                    let (network, interface) = (self.network.as_mut(), &self.config.node.interface);
+                    if watches && self.watch.look(network, &self.plan, interface, clock.now()) {
                         // The flag of this process says nothing of what the other has taken.
                         outside.clear();
                         outside.raise();
@@ -136,9 +139,12 @@ impl StarterProcess {
                         self.marks = None;
                     }
                 }
-                () = events.ready(), if self.network.is_some() => {
-                    if let Some(network) = &self.network {
-                        self.watch.changed(events.read(network), clock.now());
+                () = events.ready(), if watches => {
+                    self.watch.changed(events.read(self.network.as_ref()), clock.now());
+                }
+                () = ResolverFiles::ready(files.as_ref()), if watches => {
+                    if files.as_mut().is_some_and(ResolverFiles::changed) {
+                        self.watch.changed(NetworkChange { tunnel: false, outside: true }, clock.now());
                     }
                 }
             }

@@ -48,8 +48,14 @@ impl TunnelWatch {
         }
     }
 
-    /// Looks at what changed, if it is time; whether the ways outside may have.
-    pub(super) fn look(&mut self, network: &mut Network, plan: &Plan, interface: &str, now: Time) -> bool {
+    /// Looks at what changed, if it is time; whether the ways outside may have. A node without a tunnel has no network to repair.
+    pub(super) fn look(
+        &mut self,
+        network: Option<&mut Network>,
+        plan: &Plan,
+        interface: &str,
+        now: Time,
+    ) -> bool {
         if now < self.due {
             return false;
         }
@@ -59,6 +65,7 @@ impl TunnelWatch {
         }
         let change = std::mem::take(&mut self.change);
         self.due = Time::MAX;
+        let Some(network) = network else { return change.outside };
         if network.must_look() {
             self.due = now + UNSEEN;
             self.change.tunnel = true;
