@@ -70,8 +70,8 @@ pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
 /// How long a node that has just started, or lost its keys, goes on trying: as long as `WireGuard`'s
 /// REKEY_ATTEMPT_TIME.
 pub(crate) const PERSEVERANCE: Duration = Duration::from_secs(90);
-/// How long after a packet waited for keys the next attempt is still made; the data plane says it again
-/// every second while packets come.
+/// How long after a packet waited for keys the next attempt is still made, after a short pause; the data plane says it
+/// again every second while packets come.
 const WAITING: Duration = Duration::from_secs(30);
 
 /// How long after new keys a packet thread may still speak of the time before them: until it has done what was ordered
@@ -226,7 +226,7 @@ impl PeerRecord {
             return;
         }
         if self.endpoint.is_some() || matches!(self.config.place, Where::Name(_)) {
-            self.initiation.want(now + WAITING);
+            self.initiation.await_until(now + WAITING);
         } else if !core::mem::replace(&mut self.announced.no_endpoint_logged, true) {
             context.log(ControlEvent::NoEndpoint { peer: self.id() });
         }

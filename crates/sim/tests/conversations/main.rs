@@ -18,6 +18,7 @@ mod handshake_cost;
 mod hostile_bundles;
 mod hostile_peer;
 mod hostile_work;
+mod hub_away;
 mod hub_of_forty;
 mod idle_is_silent;
 mod kept_memory;

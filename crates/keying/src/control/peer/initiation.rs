@@ -14,8 +14,11 @@ use crate::{HandshakeFailure, Where};
 /// The first pause after a failed attempt; it doubles with each (as the sixty-second cap, `WireGuard`'s
 /// and IKE daemons' practice).
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// The longest pause.
+/// The longest pause where nothing waits.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+/// The longest pause while packets or streams wait for the peer: 3 to 5 s with its jitter (as `WireGuard`'s REKEY_TIMEOUT). The peer
+/// may be back any time, and within it an attempt that is not answered repeats its first flight after 1, 2 and 4 s.
+const WAITED_PAUSE: Duration = Duration::from_secs(4);
 /// How long the peer's handshake, which went first, has before another is begun here.
 const YIELD_PAUSE: Duration = Duration::from_secs(3);
 
@@ -64,17 +67,40 @@ pub(crate) struct Initiation {
     failures: u32,
     /// The last of them: why it failed, and when.
     last_failure: Option<(HandshakeFailure, Time)>,
-    /// No attempt before then.
-    not_before: Time,
+    pause: Pause,
+    /// Until when packets or streams count as waiting, unless that is said again.
+    awaited_until: Time,
     /// Ask for the address of the peer's name before the next attempt.
     look_up: bool,
+}
+
+/// The pause before the next attempt.
+#[derive(Clone, Copy, Debug)]
+struct Pause {
+    /// Its end where packets or streams wait.
+    waited: Time,
+    /// Its end where nothing does.
+    idle: Time,
+}
+
+impl Pause {
+    const fn until(at: Time) -> Pause {
+        Pause { waited: at, idle: at }
+    }
 }
 
 use InitiationState::{Connecting, Idle, Resolving, Wanted};
 
 impl Initiation {
     pub(crate) const fn new(now: Time) -> Initiation {
-        Initiation { state: Idle, failures: 0, last_failure: None, not_before: now, look_up: false }
+        Initiation {
+            state: Idle,
+            failures: 0,
+            last_failure: None,
+            pause: Pause::until(now),
+            awaited_until: now,
+            look_up: false,
+        }
     }
 
     /// How far it is.
@@ -94,7 +120,12 @@ impl Initiation {
 
     /// Returns the time until which an attempt that is wanted waits, because of a failure or of the peer's own handshake, `answered`.
     pub(crate) fn waits_until(&self, answered: Time) -> Option<Time> {
-        matches!(self.state, Wanted { .. }).then(|| self.not_before.max(answered))
+        matches!(self.state, Wanted { .. }).then(|| self.not_before().max(answered))
+    }
+
+    /// Returns the time before which no attempt begins: an earlier one if something waited at that.
+    fn not_before(&self) -> Time {
+        if self.pause.waited < self.awaited_until { self.pause.waited } else { self.pause.idle }
     }
 
     /// Whether an attempt is under way.
@@ -117,6 +148,12 @@ impl Initiation {
         self.set_until(self.until().max(Some(until)));
     }
 
+    /// New associations are wanted until then, as packets or streams wait for them: the pauses are short.
+    pub(crate) fn await_until(&mut self, until: Time) {
+        self.awaited_until = self.awaited_until.max(until);
+        self.want(until);
+    }
+
     /// The address of the peer's name is asked for before the next attempt.
     pub(crate) const fn distrust_address(&mut self) {
         self.look_up = true;
@@ -133,7 +170,7 @@ impl Initiation {
     ) -> Option<NextAttempt> {
         self.lapse(now);
         let Wanted { until } = self.state else { return None };
-        if self.not_before.max(answered) > now {
+        if self.not_before().max(answered) > now {
             return None;
         }
         match (place, endpoint) {
@@ -178,7 +215,7 @@ impl Initiation {
         self.set_until(None);
         self.failures = 0;
         self.last_failure = None;
-        self.not_before = now;
+        (self.pause, self.awaited_until) = (Pause::until(now), now);
         self.look_up = false;
     }
 
@@ -189,20 +226,21 @@ impl Initiation {
         self.last_failure = Some((why, now));
         self.failures = self.failures.saturating_add(1);
         let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
-        let pause = jitter(pause, random);
-        self.not_before = now + pause;
-        pause
+        let idle = now + jitter(pause, random);
+        let waited = now + jitter(WAITED_PAUSE, random);
+        self.pause = Pause { waited: waited.min(idle), idle };
+        self.not_before().since(now)
     }
 
     /// The peer dropped this attempt for its own, which does not count as a failure.
     pub(crate) fn yielded(&mut self, now: Time, random: &mut Random) {
         self.rest();
-        self.not_before = now + jitter(YIELD_PAUSE, random);
+        self.pause = Pause::until(now + jitter(YIELD_PAUSE, random));
     }
 
     /// Forgets the failures before, which were elsewhere: the next attempt does not wait for them.
     pub(crate) fn hurry(&mut self, now: Time) {
-        (self.failures, self.not_before, self.last_failure) = (0, now, None);
+        (self.failures, self.pause, self.last_failure) = (0, Pause::until(now), None);
     }
 
     /// The next attempt does not wait for the failures before, whose reason may be gone; if it fails too, pauses begin anew.
@@ -212,7 +250,7 @@ impl Initiation {
 
     /// No attempt begins for a while, though none failed: the peer is being stopped.
     pub(crate) fn pause(&mut self, now: Time, random: &mut Random) {
-        self.not_before = now + jitter(FIRST_PAUSE, random);
+        self.pause = Pause::until(now + jitter(FIRST_PAUSE, random));
     }
 
     /// Drops the attempt in favour of another; returns the channel that is to be closed.
@@ -230,7 +268,7 @@ impl Initiation {
     /// When something is due: the attempt's end, the next attempt, or the end of trying.
     pub(crate) fn deadline(&self, answered: Time) -> Option<Deadline> {
         let end = self.began().map(|since| Deadline { at: since + ATTEMPT, why: "an attempt's end" });
-        let begin = self.not_before.max(answered);
+        let begin = self.not_before().max(answered);
         let trying = self.until().map(|until| match self.state {
             Wanted { .. } if begin < until => Deadline { at: begin, why: "the next attempt" },
             _ => Deadline { at: until, why: "the end of trying" },

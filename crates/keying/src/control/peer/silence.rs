@@ -176,7 +176,8 @@ impl PeerRecord {
                 if !self.initiation.is_under_way() {
                     self.initiation.distrust_address();
                 }
-                self.initiation.want(now + ATTEMPT);
+                // Packets are sent into the silence, which is as good as waiting.
+                self.initiation.await_until(now + ATTEMPT);
             }
         }
     }

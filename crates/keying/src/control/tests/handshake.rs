@@ -282,7 +282,7 @@ fn peer_without_endpoint_gets_no_handshake() {
 }
 
 #[test]
-fn backoff_doubles_while_wanted_and_stops_when_not() {
+fn pauses_stay_short_while_packets_wait_and_attempts_end_when_none_does() {
     let mut world = ControlWorld::pair(12, FAIR, Start::OnTraffic);
     world.nodes[1].cut = true;
     for _ in 0..600 {
@@ -291,9 +291,9 @@ fn backoff_doubles_while_wanted_and_stops_when_not() {
     }
     let starts = world.started(0);
     let gaps: Vec<u64> = starts.windows(2).map(|pair| (pair[1] - pair[0]).as_secs()).collect();
-    assert!(gaps.iter().zip(&[10, 11, 13, 16]).all(|(gap, least)| gap >= least), "{gaps:?}");
-    assert!(gaps.iter().all(|gap| *gap <= 10 + 75 + 1), "{gaps:?}");
-    assert!(gaps.last().is_some_and(|gap| *gap >= 10 + 45), "{gaps:?}");
+    assert!(gaps.iter().zip(&[10, 11, 13]).all(|(gap, least)| gap >= least), "{gaps:?}");
+    assert!(gaps.iter().all(|gap| *gap <= 10 + 5 + 1), "{gaps:?}");
+    assert!(gaps.iter().skip(3).all(|gap| *gap >= 10 + 3), "{gaps:?}");
     let failures = world.nodes[0].control.status(PeerId(1)).unwrap().failures;
     assert_eq!(
         usize::try_from(failures).unwrap(),

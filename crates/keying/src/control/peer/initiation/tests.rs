@@ -153,6 +153,37 @@ fn pause_doubles_with_each_failure_and_ends_with_a_pair() {
 }
 
 #[test]
+fn pause_is_short_while_packets_wait_and_ends_when_they_begin_to() {
+    let (mut initiation, mut random) = (Initiation::new(NOW), Random::new(3));
+    let failed = |initiation: &mut Initiation, random: &mut Random, now| {
+        initiation.failed(HandshakeFailure::TimedOut, now, random)
+    };
+    let [mut least, mut most] = [Duration::MAX, Duration::ZERO];
+    for failure in 0..40 {
+        initiation.await_until(LATER);
+        let pause = failed(&mut initiation, &mut random, NOW);
+        if failure >= 3 {
+            (least, most) = (least.min(pause), most.max(pause));
+        }
+        assert_eq!(initiation.deadline(Time::ZERO).unwrap().at, NOW + pause);
+    }
+    assert!(least >= Duration::from_secs(3) && most <= Duration::from_secs(5), "{least:?} to {most:?}");
+    assert!(most - least > Duration::from_secs(1), "all at once: {least:?} to {most:?}");
+    // Nothing waited, and then something does.
+    let mut idle = Initiation { failures: 9, ..Initiation::new(NOW) };
+    idle.want(LATEST);
+    assert!(failed(&mut idle, &mut random, NOW) > Duration::from_secs(40));
+    let soon = NOW + Duration::from_secs(6);
+    assert_eq!(idle.next(&Where::Unknown, HOME.parse().ok(), Time::ZERO, soon), None);
+    idle.await_until(soon + Duration::from_secs(30));
+    assert!(idle.next(&Where::Unknown, HOME.parse().ok(), Time::ZERO, soon).is_some());
+    // It waited for keys that came: that is over.
+    idle.established(soon);
+    idle.failures = 9;
+    assert!(failed(&mut idle, &mut random, soon) > Duration::from_secs(40));
+}
+
+#[test]
 fn failure_distrusts_the_address_of_a_name_until_it_is_resolved() {
     let mut initiation = Initiation { state: Wanted { until: LATER }, ..Initiation::new(EARLIER) };
     initiation.distrust_address();
