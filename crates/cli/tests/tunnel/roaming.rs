@@ -93,11 +93,8 @@ fn pass(near: &UdpSocket, node: &mut Option<SocketAddr>, port: &UdpSocket, far: 
     }
 }
 
-#[test]
-fn a_translator_that_forgets_its_ports() {
-    if !allowed() {
-        return;
-    }
+/// Two sites, a translator before the first; site-a has these lines of its peer.
+fn translated(more: &str) -> (Pair, Translator) {
     let hosts = TwoHosts::routed(fast(), fast()).unwrap();
     let router = hosts.router.as_ref().unwrap().host.clone();
     let outside = SocketAddr::new(hosts.link.b.v4.into(), PORT);
@@ -105,7 +102,8 @@ fn a_translator_that_forgets_its_ports() {
     let translator = Translator::start(&router, pair.sites[1].outside);
     // Site-a sees site-b at the translator; site-b can only answer.
     let [a, b] = pair.sites.clone();
-    let near = a.configuration(&[&b], Extra::default()).replace(&b.outside.to_string(), &outside.to_string());
+    let extra = Extra { peer: more, ..Extra::default() };
+    let near = a.configuration(&[&b], extra).replace(&b.outside.to_string(), &outside.to_string());
     let far =
         b.configuration(&[&a], Extra::default()).replace(&format!("endpoint = \"{}\"\n", a.outside), "");
     for (which, (site, text)) in [(b, far), (a, near)].into_iter().enumerate() {
@@ -114,6 +112,15 @@ fn a_translator_that_forgets_its_ports() {
         pair.daemons[1 - which] = Some(site.start(&config, "run").unwrap());
     }
     pair.wait_for_session();
+    (pair, translator)
+}
+
+#[test]
+fn a_translator_that_forgets_its_ports() {
+    if !allowed() {
+        return;
+    }
+    let (pair, translator) = translated("");
     pair.tcp(1, Family::V4, 50_000);
     for _ in 0..3 {
         let before = pair.peer(1)["endpoint"].clone();
@@ -122,5 +129,19 @@ fn a_translator_that_forgets_its_ports() {
         pair.tcp(1, Family::V4, 50_000);
         assert_ne!(pair.peer(1)["endpoint"], before);
         pair.tcp(0, Family::V6, 50_000);
+    }
+}
+
+#[test]
+fn a_site_behind_a_translator_that_forgets_is_reached_though_it_says_nothing_but_keepalives() {
+    if !allowed() {
+        return;
+    }
+    let (pair, translator) = translated("keepalive = \"1s\"\n");
+    for _ in 0..3 {
+        let before = pair.peer(1)["endpoint"].clone();
+        translator.forget();
+        eventually("site-b sees site-a at its new port", || pair.peer(1)["endpoint"] != before);
+        pair.tcp(0, Family::V4, 50_000);
     }
 }

@@ -353,11 +353,20 @@ impl PeerRecord {
         if standard || theirs.delivery == DeliveryReporting::Untold { pace.without_reports() } else { pace }
     }
 
-    /// Sends a NAT keepalive if nothing else was sent for so long.
+    /// Sends a NAT keepalive if nothing else was sent for so long: an authentic one, which shows the peer where this node is, also
+    /// behind a NAT that has forgotten it or has another address.
     pub(crate) fn keep_alive(&mut self, now: Time, context: &mut ControlContext) {
-        if self.keepalive_at().is_some_and(|at| at <= now) {
-            self.sent_at = now;
-            context.order_out(outbound::Order::Keepalive(self.id()));
+        if self.keepalive_at().is_none_or(|at| at > now) {
+            return;
+        }
+        self.sent_at = now;
+        if self.pairs.in_use().is_some() {
+            return context.order_out(outbound::Order::Alive(self.id()));
+        }
+        context.order_out(outbound::Order::Keepalive(self.id()));
+        // One that said that it is being stopped begins by itself, where it knows this node's place, which the mapping keeps.
+        if self.stopped.is_none() && !context.node.quiet {
+            self.initiation.want(now + ATTEMPT);
         }
     }
 

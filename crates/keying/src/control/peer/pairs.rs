@@ -141,10 +141,10 @@ impl NewPair {
 }
 
 impl SaPair {
-    /// Whether it has to be replaced: it is due, and carried anything of late.
-    pub(crate) fn needs_successor(&self, lifetime: Lifetime, now: Time) -> bool {
+    /// Whether it has to be replaced: it is due, and carried anything of late or is `kept` for what may come.
+    pub(crate) fn needs_successor(&self, lifetime: Lifetime, kept: bool, now: Time) -> bool {
         let last_used = self.outbound.usage.last().max(self.inbound.usage.last());
-        self.is_due(lifetime, now) && last_used.is_some_and(|last| last + IDLE > now)
+        self.is_due(lifetime, now) && (kept || last_used.is_some_and(|last| last + IDLE > now))
     }
 
     /// Whether a limit is reached: for its responder only 10 % after its initiator should have replaced it.

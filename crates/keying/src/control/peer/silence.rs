@@ -51,9 +51,12 @@ impl Unanswered {
     }
 }
 
-/// Since when this node speaks and hears nothing.
+/// Since when this node speaks and hears nothing. What it sends without being asked to, as keepalives, asks for no answer and counts
+/// for nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Silence {
+    /// Inner packets sent so far, and when the last of them was.
+    sent: (u64, Time),
     /// The first packet after the last that was heard.
     since: Option<Time>,
     /// When the peer was probed.
@@ -79,6 +82,14 @@ enum SilenceAnswer {
 }
 
 impl Silence {
+    /// Takes how many inner packets were sent, and when anything was; returns when the last of them was, at the latest.
+    fn note_sent(&mut self, packets: u64, last: Time) -> Time {
+        if packets != self.sent.0 {
+            self.sent = (packets, last);
+        }
+        self.sent.1
+    }
+
     /// Takes when something was last sent and last heard. Silence grows only while packets are sent: the
     /// last word of a conversation needs no answer, or two idle nodes would probe each other for ever.
     fn note(
@@ -96,6 +107,7 @@ impl Silence {
             let talks = if soon && self.probed.is_none() { self.talks } else { 0 };
             let since = (sent > heard).then_some(sent);
             *self = Silence {
+                sent: self.sent,
                 since,
                 talks: talks.saturating_add(u8::from(talked)),
                 looked: now,
@@ -135,7 +147,7 @@ impl PeerRecord {
             context.withdraw_inbound(pair.inbound.spi);
             context.log(ControlEvent::Expired { peer: self.id(), outbound });
         } else if let Some(pair) = self.pairs.in_use()
-            && pair.needs_successor(context.node.lifetime, now)
+            && pair.needs_successor(context.node.lifetime, self.config.keepalive.is_some(), now)
         {
             self.initiation.want(now + ATTEMPT);
         }
@@ -165,6 +177,7 @@ impl PeerRecord {
         let Some(pair) = self.pairs.in_use() else { return };
         let (Some(sent), Some(heard)) = (pair.outbound.usage.last(), self.heard()) else { return };
         let counters = &self.config.spec.counters;
+        let sent = self.silence.note_sent(counters.out_packets.get(), sent);
         let round_trip = counters.path.get().and_then(|path| path.round_trip).unwrap_or_default();
         match self.silence.note(sent, heard, (counters.in_packets.get(), round_trip), now) {
             SilenceAnswer::Nothing => {}

@@ -379,26 +379,56 @@ fn keepalives_come_only_when_nothing_else_went_out() {
     config.keepalive = Some(25 * SECOND);
     world.add(0, config);
     world.run(100 * SECOND);
-    assert!(world.nodes[0].keepalives.is_empty(), "not before the peer has ever spoken");
+    assert!(world.nodes[0].signs.is_empty(), "not before the peer has ever spoken");
     world.packet(0, 1);
     assert!(world.run_until(5, ControlWorld::both_up));
     world.run(SECOND);
     let from = world.now;
     world.run(100 * SECOND);
-    let times: Vec<u64> = world.nodes[0].keepalives.iter().map(|at| (*at - from).as_secs()).collect();
+    let times: Vec<u64> = world.nodes[0].signs.iter().map(|at| (*at - from).as_secs()).collect();
     assert_eq!(times, [24, 49, 74, 99], "25 s after the handshake's last datagram, and so on");
     for _ in 0..100 {
         world.packet(0, 1);
         world.run(SECOND);
     }
-    assert_eq!(world.nodes[0].keepalives.len(), 4);
-    assert!(world.nodes[1].keepalives.is_empty());
-    // It holds the NAT open for a peer whose associations have expired.
+    assert_eq!(world.nodes[0].signs.len(), 4);
+    assert!(world.nodes[1].signs.is_empty());
+    // They ask for no answer, and there are keys for them for as long as the peer is there.
+    let (probes, keys) = (world.nodes[0].probes.len(), world.established(0));
+    world.run(Duration::from_secs(3 * HOUR));
+    assert!(world.both_up());
+    assert_eq!((world.nodes[0].probes.len(), world.nodes[1].probes.len()), (probes, 0));
+    assert_eq!(world.nodes.iter().map(|node| node.keepalives.len()).sum::<usize>(), 0);
+    let renewed = world.established(0) - keys;
+    assert!((2..=4).contains(&renewed), "{renewed}");
+}
+
+#[test]
+fn keepalives_tell_an_idle_peer_of_another_address_and_find_it_after_an_outage() {
+    let mut world = ControlWorld::new(2, 13, FAIR);
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    let mut config = peer(1, Where::Address(address(1)), Start::OnTraffic);
+    config.keepalive = Some(25 * SECOND);
+    world.add(0, config);
+    world.packet(0, 1);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.run(60 * SECOND);
+    // The NAT before it has another address, and neither end has anything to say.
+    let elsewhere = "198.51.100.3:7000".parse().unwrap();
+    world.roam(0, elsewhere);
+    world.run(30 * SECOND);
+    assert_eq!(world.nodes[1].endpoint(PeerId(0)), Some(elsewhere));
+    // So long away that the keys expire: it is found again, though nothing waits.
+    world.nodes[1].cut = true;
     world.run(Duration::from_secs(2 * HOUR));
     assert!(!world.is_up(0, 1));
-    let before = world.nodes[0].keepalives.len();
-    world.run(100 * SECOND);
-    assert_eq!(world.nodes[0].keepalives.len(), before + 4);
+    world.nodes[1].cut = false;
+    assert!(world.run_until(120, ControlWorld::both_up));
+    // One that was stopped is not asked for: it knows best when it is back.
+    world.notice(0, Notice::Stopped(PeerId(1)));
+    let begun = world.started(0).len();
+    world.run(600 * SECOND);
+    assert_eq!((world.started(0).len(), world.nodes[0].keepalives.len() >= 20), (begun, true));
 }
 
 #[test]

@@ -45,7 +45,9 @@ pub(super) struct ControlNode {
     /// Certificates that are to be looked up.
     pub(super) certificates: Vec<strait_wire::sessionless::Name>,
     pub(super) datagrams: u64,
+    /// Bytes that keep a NAT's mapping, and empty packets.
     pub(super) keepalives: Vec<Time>,
+    pub(super) signs: Vec<Time>,
     pub(super) probes: Vec<Time>,
     pub(super) lookups: Vec<(Time, String)>,
     /// What its resolver answers; nothing: it does not answer at all.
@@ -129,6 +131,7 @@ impl ControlNode {
             certificates: Vec::new(),
             datagrams: 0,
             keepalives: Vec::new(),
+            signs: Vec::new(),
             probes: Vec::new(),
             lookups: Vec::new(),
             names: BTreeMap::new(),

@@ -80,7 +80,7 @@ fn another_endpoint_is_used_at_once_and_costs_no_association() {
     assert!(world.packet(0, 1));
     world.run(25 * SECOND);
     assert_eq!(world.nodes[0].outbound[&PeerId(1)].spi(), spi);
-    assert_eq!(world.nodes[0].keepalives.len(), 2);
+    assert_eq!(world.nodes[0].signs.len(), 2);
     assert_eq!(world.established(0), 1);
 }
 

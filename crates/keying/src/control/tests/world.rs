@@ -122,17 +122,24 @@ impl ControlWorld {
 
     /// Sends one packet from `node` to `to`, or says that it waits.
     pub(super) fn packet(&mut self, node: usize, to: u32) -> bool {
-        let now = self.now;
         let from = &self.nodes[node];
-        let Some(sa) = from.outbound.get(&PeerId(to)) else {
+        if !from.outbound.contains_key(&PeerId(to)) {
             self.notice(node, Notice::NeedsSa(PeerId(to)));
             return false;
-        };
-        sa.usage().note(1, PACKET, now);
+        }
+        from.counters[&PeerId(to)].out_packets.add(1);
+        self.seal(node, to);
+        true
+    }
+
+    /// Sends an ESP packet of any kind, if there is a key for it.
+    fn seal(&mut self, node: usize, to: u32) {
+        let from = &self.nodes[node];
+        let Some(sa) = from.outbound.get(&PeerId(to)) else { return };
+        sa.usage().note(1, PACKET, self.now);
         let (spi, endpoint) = (sa.spi(), from.endpoint(PeerId(to)));
         let endpoint = endpoint.expect("an association without an endpoint");
         self.launch(node, endpoint, spi.0.to_be_bytes().into());
-        true
     }
 
     /// Runs for `span`.
@@ -352,11 +359,12 @@ impl ControlWorld {
                 self.launch(node, to, [0xff].into());
             }
             Order::Alive(peer) => {
-                self.packet(node, peer.0);
+                it.signs.push(now);
+                self.seal(node, peer.0);
             }
             Order::Probe(peer) => {
                 it.probes.push(now);
-                self.packet(node, peer.0);
+                self.seal(node, peer.0);
             }
             Order::Ends(peer, ends) => drop(it.ends.insert(peer, *ends)),
             Order::Report(peer, condition) => {

@@ -35,6 +35,8 @@ pub(super) enum KeyMessage {
     Control(SocketAddr, Box<[u8]>),
     /// A probe, which the peer answers.
     Probe(PeerId),
+    /// An empty packet, which nothing answers.
+    Alive(PeerId),
 }
 
 /// One node.
@@ -142,6 +144,7 @@ impl KeyNode {
                 self.messages.push(KeyMessage::Control(to, bytes));
             }
             outbound::Order::Probe(peer) => self.messages.push(KeyMessage::Probe(peer)),
+            outbound::Order::Alive(peer) => self.messages.push(KeyMessage::Alive(peer)),
             _ => {}
         }
         Ok(())
@@ -245,6 +248,13 @@ impl KeyNode {
     /// Inbound associations of a peer.
     pub(super) fn inbound_of(&self, peer: PeerId) -> usize {
         self.inbound.values().filter(|half| half.peer == peer).count()
+    }
+
+    /// Counts an inner packet.
+    pub(super) fn note_packet(&self, peer: PeerId) {
+        if let Some(counters) = self.counters.get(&peer) {
+            counters.out_packets.add(1);
+        }
     }
 
     /// The association with which a packet for `peer` leaves, and where to.

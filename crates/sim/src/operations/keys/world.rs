@@ -176,6 +176,7 @@ impl KeyWorld {
     fn packet(&mut self, (node, peer): (usize, usize)) -> Result<bool, String> {
         let id = NodeId::of(peer).peer();
         if self.seal((node, peer), false)? {
+            self.nodes[node].note_packet(id);
             return Ok(true);
         }
         if self.nodes[node].peers.contains(&id) {
@@ -206,9 +207,10 @@ impl KeyWorld {
                     let from = self.nodes[node].address;
                     self.launch(node, to, KeyHappening::Control { from, to, bytes });
                 }
-                KeyMessage::Probe(peer) => {
+                KeyMessage::Probe(peer) | KeyMessage::Alive(peer) => {
+                    let asks = matches!(message, KeyMessage::Probe(_));
                     if let Some(peer) = NodeId::of_peer(peer) {
-                        self.seal((node, peer), true)?;
+                        self.seal((node, peer), asks)?;
                     }
                 }
             }
