@@ -127,6 +127,14 @@ impl Control {
         self.handshakes.pump(&mut self.sessions, now);
     }
 
+    /// Takes where a peer was heard in an earlier run. One whose place nothing else tells is tried there, once; to others it is the second
+    /// place, which is tried where the first does not answer. It counts until there is a session.
+    pub fn remember_place(&mut self, id: PeerId, at: SocketAddr, now: Time) {
+        self.sessions.remember_place(id, at, now);
+        self.handshakes.begin(&mut self.sessions, id, now);
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
     /// Changes what a peer was told; its associations stay unless its key or MTU changes.
     pub fn update_peer(&mut self, mut config: PeerConfig, now: Time) {
         let id = config.spec.id;

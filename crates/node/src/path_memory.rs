@@ -1,12 +1,14 @@
-//! What was found on the paths to peers, kept across restarts: the first guess of the next transfer.
+//! What was found on the paths to peers, and where they were, kept across restarts: the first guess of the next transfer, and the first
+//! place of a peer that nothing else tells the place of.
 //!
 //! A path is known by the peer, the interface and gateway by which datagrams leave, and the network of the peer's
 //! endpoint: what a node learns without privileges, and what differs where a laptop or a ship changes its link. Behind a
 //! router that changes its own uplink a node sees no difference; there the estimate corrects the first guess.
 //!
-//! The file is JSON, at most 64 KiB. [`PathMemory::parse`] checks every value, and drops what is old.
+//! The file is JSON, at most 104 KiB. [`PathMemory::parse`] checks every value, and drops what is old.
 
 mod file;
+mod places;
 
 use core::time::Duration;
 use std::net::IpAddr;
@@ -19,11 +21,13 @@ use strait_scheduler::Rate;
 
 pub(crate) use file::PathFile;
 pub use file::unix_time;
+pub use places::PlaceFound;
+use places::{PlaceEntry, PlaceMemory};
 
 /// Paths at most; the one that was not used for longest goes first.
 const PATHS_MAX: usize = 128;
-/// Most bytes of a file: 128 paths with 400 bytes each, and some room.
-pub const PATH_FILE_MAX: usize = 64 << 10;
+/// Most bytes of a file: 128 paths with 400 bytes each and 256 places with 200, and some room.
+pub const PATH_FILE_MAX: usize = 104 << 10;
 /// What was found longer ago than this, in seconds, is forgotten: 90 days, a season of a ship or of a holiday home.
 const AGE_MAX: u64 = 90 * 24 * 3600;
 /// The form of the file.
@@ -69,9 +73,12 @@ pub struct PathFound {
     pub at: u64,
 }
 
-/// What is remembered of all paths, those used last at the end.
+/// What is remembered of all paths, those used last at the end, and of all peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct PathMemory(Vec<(PathKey, PathFound)>);
+pub struct PathMemory {
+    paths: Vec<(PathKey, PathFound)>,
+    places: PlaceMemory,
+}
 
 /// Why a file is not what was written.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +94,10 @@ pub enum PathMemoryError {
     #[error("it has version {0}, and this release reads version {VERSION}")]
     Version(u32),
     /// Some value cannot be.
-    #[error("its entry {entry} has an impossible {what}")]
+    #[error("entry {entry} of its {list} has an impossible {what}")]
     Value {
+        /// Which list.
+        list: &'static str,
         /// Which entry, from 1 on.
         entry: usize,
         /// Which value.
@@ -101,6 +110,9 @@ pub enum PathMemoryError {
 struct PathDocument {
     version: u32,
     paths: Vec<PathEntry>,
+    /// Earlier releases did not write it, and do not read it.
+    #[serde(default)]
+    places: Vec<PlaceEntry>,
 }
 
 /// One path of it.
@@ -176,11 +188,18 @@ impl PathMemory {
         }
         let mut memory = PathMemory::default();
         for (entry, number) in document.paths.into_iter().zip(1..) {
-            let value = |what| PathMemoryError::Value { entry: number, what };
+            let value = |what| PathMemoryError::Value { list: "paths", entry: number, what };
             let (key, found) = entry.checked().map_err(value)?;
             // A clock that went back is no reason to forget.
             if now.saturating_sub(found.at) <= AGE_MAX {
                 memory.note(key, found);
+            }
+        }
+        for (entry, number) in document.places.into_iter().zip(1..) {
+            let value = |what| PathMemoryError::Value { list: "places", entry: number, what };
+            let (peer, found) = entry.checked().map_err(value)?;
+            if now.saturating_sub(found.at) <= AGE_MAX {
+                memory.note_place(peer, found);
             }
         }
         Ok(memory)
@@ -189,10 +208,11 @@ impl PathMemory {
     /// The file.
     #[must_use]
     pub fn render(&self) -> Vec<u8> {
-        let paths = self.0.iter().map(PathEntry::of).collect();
+        let paths = self.paths.iter().map(PathEntry::of).collect();
+        let places = self.places.entries();
         // Text, numbers and lists are always written.
-        let mut bytes =
-            serde_json::to_vec_pretty(&PathDocument { version: VERSION, paths }).unwrap_or_default();
+        let document = PathDocument { version: VERSION, paths, places };
+        let mut bytes = serde_json::to_vec_pretty(&document).unwrap_or_default();
         bytes.push(b'\n');
         bytes
     }
@@ -200,31 +220,42 @@ impl PathMemory {
     /// What was found on a path.
     #[must_use]
     pub fn get(&self, key: &PathKey) -> Option<PathFound> {
-        self.0.iter().find(|(known, _)| known == key).map(|(_, found)| *found)
+        self.paths.iter().find(|(known, _)| known == key).map(|(_, found)| *found)
     }
 
     /// Paths that are remembered.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.paths.len()
     }
 
     /// Whether none is.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.paths.is_empty()
+    }
+
+    /// Where a peer was heard last.
+    #[must_use]
+    pub fn place(&self, peer: &PublicKey) -> Option<PlaceFound> {
+        self.places.get(peer)
+    }
+
+    /// A peer was heard somewhere; whether that is worth a write.
+    pub fn note_place(&mut self, peer: PublicKey, found: PlaceFound) -> bool {
+        self.places.note(peer, found)
     }
 
     /// Something was found on a path; whether that is worth a write. A rate that was found before stays where only the loss is
     /// known now.
     pub fn note(&mut self, key: PathKey, found: PathFound) -> bool {
-        let place = self.0.iter().position(|(known, _)| *known == key);
-        let before = place.map(|place| self.0.remove(place).1);
+        let place = self.paths.iter().position(|(known, _)| *known == key);
+        let before = place.map(|place| self.paths.remove(place).1);
         let found = PathFound { rate: found.rate.or(before.and_then(|before| before.rate)), ..found };
-        if self.0.len() >= PATHS_MAX {
-            self.0.remove(0);
+        if self.paths.len() >= PATHS_MAX {
+            self.paths.remove(0);
         }
-        self.0.push((key, found));
+        self.paths.push((key, found));
         before.is_none_or(|before| found.is_news(&before))
     }
 }

@@ -202,6 +202,10 @@ pub struct PeerReport {
     pub public_key: Option<String>,
     /// Its outer address and port; none while unknown.
     pub endpoint: Option<String>,
+    /// Seconds since an earlier run heard it at this endpoint; none once there was a session, and where the endpoint is not of an earlier
+    /// run.
+    #[serde(default)]
+    pub endpoint_age_seconds: Option<u64>,
     /// Interface by which datagrams to it leave; none while there is no route to its endpoint.
     pub outer_interface: Option<String>,
     /// `idle`, `connecting`, `up`, `no-answer`, `down`, `refused`, `name-not-found` or `no-route`; with manual keys `up`, `used-up` or `stopped`.

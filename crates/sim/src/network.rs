@@ -268,6 +268,12 @@ impl SimNetwork {
         self.with(node, |node| node.remember_path(peer, (rate, losses), now));
     }
 
+    /// `node` knows from an earlier run where `peer` was.
+    pub fn remember_place(&mut self, node: NodeId, peer: NodeId, at: SocketAddr) {
+        let now = self.now;
+        self.with(node, |node| node.remember_place(peer, at, now));
+    }
+
     /// What may leave from `node`, to one peer or to all.
     pub fn admit(&mut self, node: NodeId, peer: Option<NodeId>, admission: Admission) {
         let now = self.now;

@@ -387,6 +387,12 @@ impl SimNode {
         self.settle(now);
     }
 
+    pub(crate) fn remember_place(&mut self, peer: NodeId, at: SocketAddr, now: Time) {
+        self.world.now = now;
+        self.control.remember_place(peer.peer(), at, now);
+        self.settle(now);
+    }
+
     pub(crate) fn remember_path(
         &mut self,
         peer: NodeId,

@@ -11,6 +11,8 @@ pub(crate) mod queue;
 pub(crate) mod repair;
 pub(crate) mod sessionless;
 
+use std::time::Duration;
+
 use jiff::tz::TimeZone;
 use strait_node::report::{
     AssociationReport, DaemonReport, NodeReport, PeerReport, RepairReport, RuleReport, SessionlessReport,
@@ -109,11 +111,14 @@ fn node(node: &NodeReport) -> String {
 }
 
 fn endpoint(peer: &PeerReport) -> String {
-    match (&peer.endpoint, &peer.outer_interface) {
+    let place = match (&peer.endpoint, &peer.outer_interface) {
         (None, _) => "unknown".to_owned(),
         (Some(endpoint), Some(interface)) => format!("{endpoint} by {interface}"),
         (Some(endpoint), None) => format!("{endpoint} (no route to it)"),
-    }
+    };
+    let heard =
+        |age| format!(", heard there {} ago, before this start", units::span(Duration::from_secs(age)));
+    place + &peer.endpoint_age_seconds.map_or(String::new(), heard)
 }
 
 fn forwarding(node: &NodeReport) -> String {

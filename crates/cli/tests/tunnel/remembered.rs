@@ -10,11 +10,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use strait_testbed::{Extra, FrameFate, LinkSpec, Networks, Relay};
+use strait_testbed::{Extra, FrameFate, LinkSpec, Networks, Relay, TwoHosts};
 
 use crate::host::{ip, log};
 use crate::link_rate_estimate::{flood, mbit};
-use crate::pair::{Family, PATIENCE, Pair, allowed, eventually};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
 
 const AUTO: Extra<'_> = Extra {
     node: "",
@@ -25,9 +25,9 @@ const AUTO: Extra<'_> = Extra {
 };
 const DELAY: Duration = Duration::from_millis(25);
 
-/// The file of the first site.
-fn file(pair: &Pair) -> PathBuf {
-    pair.daemon(0).log().with_file_name("state").join("strait0.paths")
+/// The file of a site.
+fn file(pair: &Pair, which: usize) -> PathBuf {
+    pair.daemon(which).log().with_file_name("state").join("strait0.paths")
 }
 
 /// Stops the first site's daemon, and starts it again when `meanwhile` is done.
@@ -85,7 +85,7 @@ fn the_rate_of_a_path_outlives_the_daemon_and_counts_for_no_other_path() {
     assert_eq!(little(&pair)["remembered"], Value::Null);
     much(&pair);
 
-    let path = file(&pair);
+    let path = file(&pair, 0);
     let mut rate = 0;
     restart(&mut pair, |_| rate = kept(&path));
     // Where others use the processor, that is what limits it.
@@ -163,4 +163,41 @@ fn a_peer_that_comes_back_to_a_network_is_sent_to_as_it_was_there() {
     is_at(home);
     assert!(little(&pair)["remembered"]["rate_bits_per_second"].is_u64());
     assert!(rate().is_some());
+}
+
+#[test]
+fn a_node_without_endpoints_finds_a_silent_peer_after_a_kill() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let [a, b] = pair.sites.clone();
+    let text = b.configuration(&[&a], Extra::default());
+    let config = b.folder().join("strait.toml");
+    fs::write(&config, text.replace(&format!("endpoint = \"{}\"\n", a.outside), "")).unwrap();
+    pair.daemons[1] = Some(b.start(&config, "run").unwrap());
+    pair.start(0, Extra::default());
+    pair.wait_for_session();
+    assert_eq!(pair.peer(1)["association"]["role"], "responder");
+    let (file, place) = (file(&pair, 1), a.outside.to_string());
+    eventually("it is on disk where site-a is", || {
+        let kept = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok());
+        kept.is_some_and(|kept| kept["places"][0]["endpoint"] == place)
+    });
+    pair.kill(1);
+    pair.daemons[1] = Some(b.start(&config, "run").unwrap());
+    // Site-a does not know that it was forgotten, and has nothing to say.
+    eventually("site-b has begun a session", || pair.peer(1)["association"]["role"] == "initiator");
+    pair.tcp(0, Family::V4, 50_000);
+    assert_eq!(pair.peer(1)["endpoint_age_seconds"], Value::Null);
+    // What is only remembered is shown as that.
+    pair.kill(0);
+    pair.kill(1);
+    pair.daemons[1] = Some(b.start(&config, "run").unwrap());
+    let shown = pair.peer(1);
+    assert_eq!(shown["endpoint"], place, "{shown:#}");
+    assert!(shown["endpoint_age_seconds"].as_u64().is_some_and(|age| age < 600), "{shown:#}");
+    pair.start(0, Extra::default());
+    pair.wait_for_session();
+    assert_eq!(pair.peer(1)["endpoint_age_seconds"], Value::Null);
 }

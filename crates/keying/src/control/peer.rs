@@ -88,6 +88,8 @@ pub(crate) struct PeerRecord {
     /// Where datagrams to it go, as far as is known here: the [latest endpoint](strait_ipsec::PeerCounters::endpoint) as it was
     /// when this node last looked.
     pub(crate) endpoint: Option<SocketAddr>,
+    /// Where it was in an earlier run, if there was no session in this one.
+    pub(crate) remembered: Option<SocketAddr>,
     /// Which of its moves are in the log.
     pub(crate) moves: MoveLog,
     pub(crate) initiation: Initiation,
@@ -138,6 +140,7 @@ impl PeerRecord {
         PeerRecord {
             config,
             endpoint: None,
+            remembered: None,
             moves: MoveLog::default(),
             initiation: Initiation::new(now),
             race: Race::default(),
@@ -190,6 +193,11 @@ impl PeerRecord {
         self.config.spec.id
     }
 
+    /// Returns the time of the last handshake that succeeded.
+    pub(crate) const fn last_handshake(&self) -> Option<Time> {
+        self.last_handshake
+    }
+
     /// Whether it may have new keys at `now`; if so, that is one of its handshakes.
     pub(crate) fn may_offer(&mut self, now: Time) -> bool {
         self.offers.take(1, now)
@@ -200,6 +208,13 @@ impl PeerRecord {
         // A name may lead astray. Where the peer was heard is tried in turn with where its name leads.
         if self.pairs.in_use().is_some() && self.initiation.failures() % 2 == 1 {
             self.initiation.resolved();
+        }
+        // The configuration comes first, and in turn with it the place of an earlier run.
+        if let Some(at) = self.remembered.filter(|at| self.endpoint != Some(*at))
+            && self.pairs.in_use().is_none()
+            && self.initiation.failures() % 2 == 1
+        {
+            return self.initiation.next(&Where::Address(at), Some(at), self.answered_until(), now);
         }
         self.initiation.next(&self.config.place, self.endpoint, self.answered_until(), now)
     }

@@ -94,6 +94,25 @@ impl PeerTable {
         self.moved = true;
     }
 
+    /// Keeps where a peer was in an earlier run, as a second place of it.
+    pub(crate) fn remember(&mut self, id: PeerId, at: SocketAddr) {
+        self.forget_remembered(id);
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.remembered = Some(at);
+        self.moved = true;
+        self.by_endpoint.entry(at).or_insert(id);
+    }
+
+    /// Forgets that place.
+    pub(crate) fn forget_remembered(&mut self, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        let Some(at) = peer.remembered.take() else { return };
+        self.moved = true;
+        if peer.endpoint != Some(at) && self.by_endpoint.get(&at) == Some(&id) {
+            self.by_endpoint.remove(&at);
+        }
+    }
+
     /// Whether a peer came, went or moved since this was asked.
     pub(crate) const fn take_moved(&mut self) -> bool {
         core::mem::replace(&mut self.moved, false)
@@ -105,7 +124,7 @@ impl PeerTable {
             Where::Address(home) => Some(home),
             Where::Unknown | Where::Name(_) => None,
         });
-        let last = self.peers.values().filter_map(|peer| peer.endpoint);
+        let last = self.peers.values().flat_map(|peer| [peer.endpoint, peer.remembered]).flatten();
         let tried = self.peers.values().flat_map(|peer| peer.race.addresses());
         homes.chain(last).chain(tried).map(|address| Source::of(address.ip()))
     }

@@ -15,10 +15,14 @@ use super::context::ControlContext;
 use super::peer::{ATTEMPT, PeerRecord};
 use super::peer_table::PeerTable;
 use super::unlisted::{UnlistedPeers, is_unlisted};
-use crate::{Action, ControlEvent, PublicKey, Refusal};
+use crate::{Action, ControlEvent, PublicKey, Refusal, Where};
 
 /// Least time between two handshakes on account of unknown SPIs, which strangers can make up.
 const UNKNOWN_APART: Duration = Duration::from_secs(1);
+
+/// Time between the handshakes that a node begins at its start with peers of an earlier run, each of which costs some milliseconds of a
+/// processor and 2.5 kB of the link: a hub of 256 peers has begun all of them after 13 s.
+const REMEMBERED_APART: Duration = Duration::from_millis(50);
 
 /// All peers of a node.
 #[derive(Debug)]
@@ -28,11 +32,19 @@ pub(crate) struct Sessions {
     pub(crate) unlisted: UnlistedPeers,
     /// When a handshake was last begun on account of an unknown SPI, of any peer.
     unknown_at: Option<Time>,
+    /// No handshake with a peer of an earlier run is begun before, unless something waits for it.
+    remembered_at: Time,
 }
 
 impl Sessions {
     pub(crate) const fn new(peers: PeerTable, context: ControlContext) -> Sessions {
-        Sessions { peers, context, unlisted: UnlistedPeers::new(), unknown_at: None }
+        Sessions {
+            peers,
+            context,
+            unlisted: UnlistedPeers::new(),
+            unknown_at: None,
+            remembered_at: Time::ZERO,
+        }
     }
 
     /// A peer, and what it shares with the others.
@@ -115,6 +127,29 @@ impl Sessions {
         self.peers.place(id, to);
     }
 
+    /// A peer that there was no session with was heard at `at` in an earlier run.
+    pub(crate) fn remember_place(&mut self, id: PeerId, at: SocketAddr, now: Time) {
+        let Some(peer) = self.peers.get(id) else { return };
+        if peer.pairs.in_use().is_some() || peer.last_handshake().is_some() {
+            return;
+        }
+        let is_unknown = peer.endpoint.is_none() && peer.config.place == Where::Unknown;
+        self.peers.remember(id, at);
+        if !is_unknown {
+            return;
+        }
+        self.move_to(id, at);
+        if self.context.node.quiet {
+            return;
+        }
+        let begin = self.remembered_at.max(now);
+        self.remembered_at = begin + REMEMBERED_APART;
+        if let Some(peer) = self.peers.get_mut(id) {
+            peer.initiation.put_off(now, begin);
+            peer.initiation.want(begin + ATTEMPT);
+        }
+    }
+
     /// The peer is where its end of a handshake is.
     pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr, now: Time) {
         let Some(peer) = self.peers.get(id) else { return };
@@ -134,8 +169,12 @@ impl Sessions {
         let latest = &peer.config.spec.counters.endpoint;
         let Some(to) = latest.get() else { return };
         let line = peer.moves.line(latest.moves(), now);
+        let is_found = peer.pairs.in_use().is_some();
         if peer.endpoint != Some(to) {
             self.peers.place(id, to);
+        }
+        if is_found {
+            self.peers.forget_remembered(id);
         }
         if let Some(unlogged) = line {
             self.context.log(ControlEvent::Moved { peer: id, to, unlogged });

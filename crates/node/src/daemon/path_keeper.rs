@@ -1,14 +1,15 @@
-//! What was found on the paths to peers, noted as it is found, and kept for the next start.
+//! What was found on the paths to peers, and where they were, noted as it is found, and kept for the next start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::{LossPattern, PeerCounters, PeerId, outbound};
+use strait_keying::{PeerStatus, PublicKey};
 
 use super::Daemon;
 use super::starter::Starter;
-use crate::path_memory::{PathFile, PathFound, PathKey, PathMemory, unix_time};
+use crate::path_memory::{PathFile, PathFound, PathKey, PathMemory, PlaceFound, unix_time};
 use crate::report::RememberedReport;
 
 /// How often it is looked what was found: what came since counts for no path if that changes.
@@ -50,7 +51,7 @@ impl PathKeeper {
             memory,
             current: BTreeMap::new(),
             look_at: Time::ZERO,
-            write_at: Time::ZERO + WRITE_EVERY,
+            write_at: Time::ZERO,
             news: (false, false),
             failing: false,
         }
@@ -89,6 +90,24 @@ impl PathKeeper {
         let rate = path.estimate.and_then(|estimate| estimate.found);
         let found = PathFound::new(rate, path.least_round_trip, path.losses, at);
         let is_news = self.memory.note(current.key.clone(), found);
+        self.news = (self.news.0 | is_news, true);
+    }
+
+    /// Where a peer was heard last.
+    pub(super) fn place(&self, peer: &PublicKey) -> Option<PlaceFound> {
+        self.memory.place(peer)
+    }
+
+    /// Seconds since an earlier run heard a peer where it is taken to be, if nothing tells it better.
+    pub(super) fn place_age(&self, status: &PeerStatus) -> Option<u64> {
+        let place = self.place(&status.key)?;
+        let is_it = status.remembered.is_some_and(|at| at == place.endpoint && status.endpoint == Some(at));
+        is_it.then(|| unix_time().saturating_sub(place.at))
+    }
+
+    /// Notes where peers were heard.
+    fn note_place(&mut self, peer: PublicKey, place: PlaceFound) {
+        let is_news = self.memory.note_place(peer, place);
         self.news = (self.news.0 | is_news, true);
     }
 
@@ -162,12 +181,15 @@ impl Daemon {
 
     /// Notes what was found since the last time. What was found where the peer is elsewhere by now is of two paths.
     pub(super) fn note_all_paths(&mut self) {
-        let at = unix_time();
+        let (at, now) = (unix_time(), self.clock.now());
         let mut moved = Vec::new();
         for peer in &self.config.peers {
             let Some((id, counters)) = self.roster.number(peer).zip(self.roster.counters(peer)) else {
                 continue;
             };
+            if let Some((key, place)) = self.control.status(id).and_then(|status| heard(&status, at, now)) {
+                self.paths.note_place(key, place);
+            }
             if self.paths.is_as_it_was(id, counters) {
                 self.paths.note(id, counters, at);
             } else {
@@ -176,4 +198,14 @@ impl Daemon {
         }
         moved.into_iter().for_each(|peer| self.look_at_path(peer));
     }
+}
+
+/// Where a peer with a session was heard, if now is `at` seconds since 1970.
+fn heard(status: &PeerStatus, at: u64, now: Time) -> Option<(PublicKey, PlaceFound)> {
+    let pair = status.association.as_ref()?;
+    let last = pair.inbound.last.max(Some(pair.established))?;
+    Some((
+        status.key,
+        PlaceFound { endpoint: status.endpoint?, at: at.saturating_sub(now.since(last).as_secs()) },
+    ))
 }

@@ -128,6 +128,7 @@ impl Daemon {
             sessionless: self.control.sessionless_status(id).map(|status| sessionless::peer(&status, now)),
             public_key: peer.public_key().map(ToString::to_string),
             endpoint: status.endpoint.map(|endpoint| endpoint.to_string()),
+            endpoint_age_seconds: self.paths.place_age(&status),
             state: trouble::state(&status, report.outer_interface.is_some()).to_owned(),
             trouble: TroubleReport::of(&status, now),
             carrier: carrier(
@@ -234,6 +235,7 @@ fn common(peer: &PeerSection, counters: &PeerCounters, now: Time) -> PeerReport 
         keys: String::new(),
         public_key: None,
         endpoint: None,
+        endpoint_age_seconds: None,
         outer_interface: None,
         state: String::new(),
         trouble: None,

@@ -27,6 +27,7 @@ use super::host_watch::HostWatch;
 use super::log_budget::LogBudget;
 use super::manual::{self, ManualEntry, ManualPeers};
 use super::names::{NameQueries, Resolved};
+use super::path_keeper::PathKeeper;
 use super::roster::{self, Roster};
 use super::saved_keeper::SavedKeeper;
 use super::sessionless;
@@ -99,7 +100,7 @@ pub(super) fn start(
     let threads = threads((&config, engines), &tun, sockets, &calibration, &copies, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
-    add_sessions((&mut control, &mut streams), &config, &mut roster, clock.now());
+    add_sessions((&mut control, &mut streams), &config, (&mut roster, &paths), clock.now());
     let (saved, meters_read) = SavedKeeper::keep(saved, clock).map_err(StartError::Runtime)?;
     let daemon = Daemon {
         path: path.to_owned(),
@@ -197,16 +198,22 @@ fn confine(user: ServiceUser) -> Result<(), StartError> {
 fn add_sessions(
     (control, streams): (&mut Control, &mut StreamRelay),
     config: &Config,
-    roster: &mut Roster,
+    (roster, paths): (&mut Roster, &PathKeeper),
     now: Time,
 ) {
+    // Before there are peers, which would be tried.
+    control.be_quiet(config.link.metered.quiet);
     // No session has an SPI yet.
     let _ = control.set_aside(manual::spis(&config.peers));
     control.take_unlisted(config.unlisted(), now);
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
-            streams.add_peer(session.spec.id, peer, Arc::clone(&session.spec.counters));
+            let (id, place) = (session.spec.id, paths.place(&session.key));
+            streams.add_peer(id, peer, Arc::clone(&session.spec.counters));
             control.add_peer(session, now);
+            if let Some(place) = place {
+                control.remember_place(id, place.endpoint, now);
+            }
         }
     }
 }

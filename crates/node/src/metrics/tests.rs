@@ -77,6 +77,7 @@ pub(crate) fn peer() -> PeerReport {
         manual: None,
         sessionless: None,
         endpoint: None,
+        endpoint_age_seconds: Some(60),
         outer_interface: None,
         state: "up".to_owned(),
         kept_bytes: 0,

@@ -38,10 +38,29 @@ fn any_path() -> impl Strategy<Value = (PathKey, PathFound)> {
     (key, found)
 }
 
+fn any_place() -> impl Strategy<Value = (u16, PlaceFound)> {
+    let place = (any::<IpAddr>(), 1..=u16::MAX, NOW - AGE_MAX..2 * NOW)
+        .prop_filter("an address of a host", |(ip, ..)| !ip.is_multicast() && !ip.is_unspecified());
+    (0..400_u16, place)
+        .prop_map(|(peer, (ip, port, at))| (peer, PlaceFound { endpoint: (ip, port).into(), at }))
+}
+
+fn peer(number: u16) -> PublicKey {
+    PublicKey::from_bytes([number.to_be_bytes(); 16].concat().try_into().unwrap())
+}
+
 proptest! {
     #[test]
-    fn what_is_written_is_read_again(paths in proptest::collection::vec(any_path(), 0..200)) {
+    fn what_is_written_is_read_again(
+        paths in proptest::collection::vec(any_path(), 0..200),
+        places in proptest::collection::vec(any_place(), 0..400),
+    ) {
         let mut memory = PathMemory::default();
+        for (number, found) in places {
+            if memory.note_place(peer(number), found) {
+                prop_assert_eq!(memory.place(&peer(number)), Some(found));
+            }
+        }
         for (key, found) in paths {
             memory.note(key.clone(), found);
             prop_assert_eq!(memory.get(&key).unwrap().losses(), found.losses());
@@ -54,9 +73,10 @@ proptest! {
 
     #[test]
     fn other_bytes_are_refused_or_read_as_something_that_can_be_written(
-        path in any_path(), at in any::<proptest::sample::Index>(), byte: u8,
+        path in any_path(), place in any_place(), at in any::<proptest::sample::Index>(), byte: u8,
     ) {
         let mut memory = PathMemory::default();
+        memory.note_place(peer(place.0), place.1);
         memory.note(path.0, path.1);
         let mut bytes = memory.render();
         let at = at.index(bytes.len());
@@ -77,6 +97,36 @@ fn every_truncated_file_is_refused() {
         assert!(PathMemory::parse(&bytes[..len], NOW).is_err(), "{len} bytes");
     }
     assert!(matches!(PathMemory::parse(&vec![b' '; PATH_FILE_MAX + 1], NOW), Err(PathMemoryError::TooLong)));
+}
+
+#[test]
+fn place_is_news_when_it_is_another_or_a_day_later() {
+    let mut memory = PathMemory::default();
+    let at = |endpoint: &str, at| PlaceFound { endpoint: endpoint.parse().unwrap(), at };
+    assert!(memory.note_place(peer(1), at("198.51.100.7:51820", NOW)));
+    assert!(!memory.note_place(peer(1), at("198.51.100.7:51820", NOW + 600)));
+    assert_eq!(memory.place(&peer(1)).unwrap().at, NOW + 600);
+    assert!(memory.note_place(peer(1), at("198.51.100.7:1024", NOW + 601)));
+    assert!(memory.note_place(peer(1), at("198.51.100.7:1024", NOW + 90_000)));
+    assert_eq!(memory.place(&peer(2)), None);
+    // What an earlier release wrote has no places, and what is old is none.
+    assert_eq!(PathMemory::parse(b"{\"version\": 1, \"paths\": []}", NOW).unwrap(), PathMemory::default());
+    let late = PathMemory::parse(&memory.render(), NOW + 90_001 + AGE_MAX).unwrap();
+    assert_eq!(late.place(&peer(1)), None);
+}
+
+#[test]
+fn of_more_peers_than_there_is_room_for_those_stay_that_were_heard_within_the_hour() {
+    let mut memory = PathMemory::default();
+    let found = |number: u16, at| PlaceFound { endpoint: ([10, 0, 0, 1], number).into(), at };
+    for number in 1..=256 {
+        assert!(memory.note_place(peer(number), found(number, NOW + u64::from(number))));
+    }
+    assert!(!memory.note_place(peer(300), found(300, NOW + 3600)));
+    assert_eq!(memory.place(&peer(300)), None);
+    assert!(memory.note_place(peer(300), found(300, NOW + 3602)));
+    assert_eq!((memory.place(&peer(1)), memory.place(&peer(2)).is_some()), (None, true));
+    assert_eq!(PathMemory::parse(&memory.render(), NOW).unwrap(), memory);
 }
 
 #[test]
@@ -106,16 +156,22 @@ fn values_that_cannot_be_are_named_with_their_entry() {
     let mut memory = PathMemory::default();
     memory.note(key(1, "wlan0", None, "198.51.100.7"), found(10, 0.01));
     memory.note(key(1, "wwan0", None, "198.51.100.7"), found(10, 0.01));
+    memory.note_place(peer(1), PlaceFound { endpoint: "192.0.2.9:51820".parse().unwrap(), at: NOW });
     let text = String::from_utf8(memory.render()).unwrap();
     for (from, to, expected) in [
-        ("\"wwan0\"", "\"no interface is so long\"", "its entry 2 has an impossible interface"),
-        ("\"wlan0\"", "\"a b\"", "its entry 1 has an impossible interface"),
-        ("198.51.100.0/24", "198.51.100.0/25", "its entry 1 has an impossible endpoint_network"),
-        ("10000000", "1", "its entry 1 has an impossible rate_bits_per_second"),
-        ("50000", "60000001", "its entry 1 has an impossible min_rtt_microseconds"),
-        ("10000,", "1000001,", "its entry 1 has an impossible lost_per_million"),
+        ("192.0.2.9:51820", "192.0.2.9:0", "entry 1 of its places has an impossible endpoint"),
+        ("192.0.2.9:51820", "0.0.0.0:1", "entry 1 of its places has an impossible endpoint"),
+        ("192.0.2.9:51820", "[ff02::1]:1", "entry 1 of its places has an impossible endpoint"),
+        ("192.0.2.9:51820", "b.example:1", "it is not what Strait writes"),
+        ("\"heard_at\"", "\"heard\"", "it is not what Strait writes"),
+        ("\"wwan0\"", "\"no interface is so long\"", "entry 2 of its paths has an impossible interface"),
+        ("\"wlan0\"", "\"a b\"", "entry 1 of its paths has an impossible interface"),
+        ("198.51.100.0/24", "198.51.100.0/25", "entry 1 of its paths has an impossible endpoint_network"),
+        ("10000000", "1", "entry 1 of its paths has an impossible rate_bits_per_second"),
+        ("50000", "60000001", "entry 1 of its paths has an impossible min_rtt_microseconds"),
+        ("10000,", "1000001,", "entry 1 of its paths has an impossible lost_per_million"),
         ("\"version\": 1", "\"version\": 2", "it has version 2, and this release reads version 1"),
-        ("\"peer\": \"", "\"peer\": \"A", "its entry 1 has an impossible peer"),
+        ("\"peer\": \"", "\"peer\": \"A", "entry 1 of its paths has an impossible peer"),
         ("\"paths\"", "\"ways\"", "it is not what Strait writes"),
     ] {
         let changed = text.replacen(from, to, 1);

@@ -101,6 +101,7 @@ mod tests {
 
     fn status(state: PeerState, failure: Option<HandshakeFailure>) -> PeerStatus {
         PeerStatus {
+            remembered: None,
             peer: strait_ipsec::PeerId(1),
             name: "b".to_owned(),
             key: PublicKey::from_bytes([7; 32]),

@@ -1,6 +1,7 @@
 //! A node that lost all it knew is back in a moment, without help.
 
 use core::time::Duration;
+use std::net::SocketAddr;
 
 use strait_keying::Start;
 use strait_sim::{Conversation, Filler, NodeId, SimNetwork};
@@ -10,6 +11,11 @@ use crate::stage::{A, B, Seed, Talk, joined, log, millis, seconds, v4};
 /// How long after a restart of `node` packets from `from` arrive again, one sent every 100 ms.
 fn outage(network: &mut SimNetwork, node: NodeId, (from, to): (NodeId, NodeId)) -> Duration {
     network.restart(node).unwrap();
+    silence(network, (from, to))
+}
+
+/// How long from now on packets do not arrive.
+fn silence(network: &mut SimNetwork, (from, to): (NodeId, NodeId)) -> Duration {
     let restarted = network.now();
     let mut talk = Conversation::new(v4(from, to, 7000), Filler::Text);
     loop {
@@ -64,6 +70,45 @@ fn of_one_that_has_to_be_spoken_to() {
     for seed in 20..25 {
         assert_recovers(seed, B, A, 18, None);
     }
+}
+
+#[test]
+fn of_one_that_knows_where_the_other_was() {
+    for (seed, from) in [(40, A), (41, B), (42, A), (43, B)] {
+        let _seed = Seed(seed);
+        let mut network = joined(seed, |_| {});
+        Talk::new(A, B, 5000).run(&mut network, seconds(40), millis(200));
+        // It is behind a NAT, which lets in what comes from where it sends to.
+        let place: SocketAddr = ([198, 51, 100, 7], 40_000).into();
+        network.readdress(A, place);
+        Talk::new(A, B, 5001).run(&mut network, seconds(3), millis(200));
+        network.restart(B).unwrap();
+        network.remember_place(B, A, place);
+        let to = if from == A { B } else { A };
+        let took = silence(&mut network, (from, to));
+        assert!(took <= millis(500), "{took:?}");
+        network.run_for(seconds(3));
+        assert_eq!(network.node(B).status(A).unwrap().remembered, None, "it is known better");
+        let mut talk = Talk::new(A, B, 6000);
+        talk.run(&mut network, seconds(5), millis(100));
+        talk.finish(&mut network);
+        talk.assert_perfect();
+    }
+}
+
+#[test]
+fn of_one_that_knows_where_others_were_who_are_not_there() {
+    let _seed = Seed(44);
+    let mut network = joined(44, |_| {});
+    let nowhere: SocketAddr = ([198, 51, 100, 9], 40_000).into();
+    network.restart(B).unwrap();
+    network.remember_place(B, A, nowhere);
+    network.run_for(seconds(3600));
+    let begun = log(&network, B).iter().filter(|line| line.contains("handshake with 198")).count();
+    assert!(begun <= 1, "{:?}", log(&network, B));
+    // The one that begins finds it as ever.
+    let took = silence(&mut network, (A, B));
+    assert!(took <= seconds(18), "{took:?}");
 }
 
 #[test]

@@ -78,6 +78,7 @@ fn peer() -> PeerReport {
         manual: None,
         sessionless: None,
         endpoint: Some("198.18.0.2:51820".to_owned()),
+        endpoint_age_seconds: None,
         outer_interface: Some("eth0".to_owned()),
         state: "up".to_owned(),
         trouble: None,
@@ -256,6 +257,14 @@ fn codec(name: &str, tried: u64) -> CodecReport {
 
 fn drop(reason: &str, packets: u64) -> DropReport {
     DropReport { reason: reason.to_owned(), packets }
+}
+
+#[test]
+fn endpoint_of_an_earlier_run_has_its_age() {
+    let peer = PeerReport { endpoint_age_seconds: Some(10_920), ..peer() };
+    let text = one_peer(&peer);
+    let line = "  endpoint         198.18.0.2:51820 by eth0, heard there 3 h 2 min ago, before this start\n";
+    assert!(text.contains(line), "{text}");
 }
 
 #[test]

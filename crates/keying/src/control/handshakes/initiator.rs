@@ -9,6 +9,7 @@ use super::super::context::ControlContext;
 use super::super::peer::PeerRecord;
 use super::super::peer::initiation::{InitiationState, NextAttempt};
 use super::super::peer::pairs::{NewPair, PairPlan};
+use super::super::peer::race::most_addresses;
 use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::agreement::PairAgreement;
@@ -34,10 +35,10 @@ impl Handshakes {
         answer: Result<Vec<SocketAddr>, String>,
         now: Time,
     ) {
-        let Some((peer, _)) = sessions.with(id) else { return };
+        let Some((peer, context)) = sessions.with(id) else { return };
         let InitiationState::Resolving { since, .. } = peer.initiation.state() else { return };
         let addresses = match answer {
-            Ok(addresses) => peer.race.order(addresses, peer.endpoint),
+            Ok(addresses) => peer.race.order(addresses, peer.endpoint, most_addresses(&context.node)),
             Err(why) => return self.unresolved(sessions, id, why, since, now),
         };
         let Some(first) = addresses.first() else {
@@ -57,7 +58,7 @@ impl Handshakes {
         if let Where::Name(name) = &peer.config.place {
             context.log(ControlEvent::Unresolved { peer: id, name: name.clone(), why: why.clone() });
         }
-        match peer.endpoint {
+        match peer.endpoint.or(peer.remembered) {
             Some(to) => self.connect(sessions, id, vec![to], since, now),
             None => peer.attempt_failed(HandshakeFailure::Unresolved(why), now, context),
         }

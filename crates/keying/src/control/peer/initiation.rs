@@ -65,6 +65,8 @@ pub(crate) struct Initiation {
     state: InitiationState,
     /// Failed attempts in a row.
     failures: u32,
+    /// Attempts since the places of the peer had their turns in order.
+    turn: u32,
     /// The last of them: why it failed, and when.
     last_failure: Option<(HandshakeFailure, Time)>,
     pause: Pause,
@@ -96,6 +98,7 @@ impl Initiation {
         Initiation {
             state: Idle,
             failures: 0,
+            turn: 0,
             last_failure: None,
             pause: Pause::until(now),
             awaited_until: now,
@@ -106,6 +109,11 @@ impl Initiation {
     /// How far it is.
     pub(crate) const fn state(&self) -> InitiationState {
         self.state
+    }
+
+    /// Returns true if the next attempt is for the second of two places.
+    pub(crate) const fn is_second_turn(&self) -> bool {
+        self.turn % 2 == 1
     }
 
     /// Failed attempts in a row.
@@ -180,7 +188,7 @@ impl Initiation {
             }
             // Where the peer was last, and after a failure there where its configuration has it, in turn, as both
             // ends may have moved while neither could hear the other.
-            (Where::Address(home), Some(_)) if self.failures % 2 == 1 => Some(NextAttempt::Connect(*home)),
+            (Where::Address(home), Some(_)) if self.is_second_turn() => Some(NextAttempt::Connect(*home)),
             (_, Some(last)) => Some(NextAttempt::Connect(last)),
             // It has to speak first.
             (_, None) => {
@@ -213,7 +221,7 @@ impl Initiation {
     /// There is a new pair in use, whichever end began: nothing more is wanted.
     pub(crate) fn established(&mut self, now: Time) {
         self.set_until(None);
-        self.failures = 0;
+        (self.failures, self.turn) = (0, 0);
         self.last_failure = None;
         (self.pause, self.awaited_until) = (Pause::until(now), now);
         self.look_up = false;
@@ -225,6 +233,7 @@ impl Initiation {
         self.look_up = true;
         self.last_failure = Some((why, now));
         self.failures = self.failures.saturating_add(1);
+        self.turn = self.turn.wrapping_add(1);
         let pause = FIRST_PAUSE.saturating_mul(1 << (self.failures - 1).min(6)).min(LONGEST_PAUSE);
         let idle = now + jitter(pause, random);
         let waited = now + jitter(WAITED_PAUSE, random);
@@ -240,12 +249,19 @@ impl Initiation {
 
     /// Forgets the failures before, which were elsewhere: the next attempt does not wait for them.
     pub(crate) fn hurry(&mut self, now: Time) {
-        (self.failures, self.pause, self.last_failure) = (0, Pause::until(now), None);
+        (self.failures, self.turn) = (0, 0);
+        (self.pause, self.last_failure) = (Pause::until(now), None);
     }
 
-    /// The next attempt does not wait for the failures before, whose reason may be gone; if it fails too, pauses begin anew.
+    /// No attempt begins before `at`, unless something waits for it.
+    pub(crate) const fn put_off(&mut self, now: Time, at: Time) {
+        self.pause = Pause { waited: now, idle: at };
+    }
+
+    /// The next attempt does not wait for the failures before, whose reason may be gone, and is where the peer should be; if it
+    /// fails too, pauses begin anew.
     pub(crate) fn resume(&mut self, now: Time) {
-        (self.failures, self.not_before) = (self.failures.min(1), now);
+        (self.failures, self.turn, self.pause) = (self.failures.min(1), 0, Pause::until(now));
     }
 
     /// No attempt begins for a while, though none failed: the peer is being stopped.

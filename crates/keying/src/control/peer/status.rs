@@ -23,6 +23,8 @@ impl PeerRecord {
             name: self.config.name.clone(),
             key: self.config.key,
             endpoint: self.config.spec.counters.endpoint.get(),
+            // The table forgets it a moment later.
+            remembered: self.remembered.filter(|_| self.last_handshake.is_none()),
             state,
             association: self.pairs.in_use().map(|pair| self.association(pair)),
             away_since: unanswered_since.or(self.stopped),

@@ -98,6 +98,7 @@ impl SessionlessPeers {
             name: status.name,
             key: status.key,
             endpoint: status.endpoint,
+            remembered: None,
             state: if heard || status.outbound.is_some() { PeerState::Up } else { PeerState::Idle },
             association: None,
             away_since: None,

@@ -472,3 +472,61 @@ fn unknown_spis_from_forged_addresses_provoke_little() {
     assert!((4..=8).contains(&provoked), "{provoked} handshakes in ten minutes");
     world.assert_joined();
 }
+
+#[test]
+fn a_place_of_an_earlier_run_is_tried_once_and_second_to_the_configuration() {
+    let elsewhere: SocketAddr = "198.51.100.3:7000".parse().unwrap();
+    let tried = |world: &ControlWorld| -> Vec<SocketAddr> {
+        let events = world.nodes[0].events.iter();
+        events
+            .filter_map(|(_, event)| match event {
+                ControlEvent::HandshakeStarted { to, .. } => Some(*to),
+                _ => None,
+            })
+            .collect()
+    };
+    // Nothing else tells where it is.
+    let mut world = ControlWorld::new(2, 21, FAIR);
+    world.add(0, peer(1, Where::Unknown, Start::OnTraffic));
+    world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
+    world.run(600 * SECOND);
+    assert_eq!(tried(&world), [elsewhere]);
+    // It was behind another address, and the one that is configured leads nowhere.
+    let mut world = ControlWorld::new(2, 22, FAIR);
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.roam(1, elsewhere);
+    world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
+    world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
+    world.run(60 * SECOND);
+    assert_eq!(tried(&world), [], "it is for traffic to begin");
+    world.packet(0, 1);
+    assert!(world.run_until(20, ControlWorld::both_up));
+    assert_eq!(tried(&world), [address(1), elsewhere]);
+    // So is one whose name is not found.
+    let mut world = ControlWorld::new(2, 23, FAIR);
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.roam(1, elsewhere);
+    world.nodes[0].names.insert("b".to_owned(), Err("no such host".to_owned()));
+    world.add(0, peer(1, Where::Name("b".to_owned()), Start::Eager));
+    world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
+    assert!(world.run_until(5, ControlWorld::both_up));
+    assert_eq!(tried(&world), [elsewhere]);
+}
+
+#[test]
+fn peers_of_an_earlier_run_are_not_all_tried_at_once() {
+    let mut world = ControlWorld::new(1, 24, FAIR);
+    for other in 1..=100 {
+        world.add(0, peer(other, Where::Unknown, Start::OnTraffic));
+        let at = SocketAddr::from(([198, 51, 100, other], 7000));
+        world.ask(0, |control, now| control.remember_place(PeerId(other.into()), at, now));
+    }
+    world.run(SECOND);
+    let soon = world.started(0).len();
+    assert!((10..=25).contains(&soon), "{soon} in the first second");
+    // One for which something waits does.
+    world.packet(0, 100);
+    assert_eq!(world.started(0).len(), soon + 1);
+    world.run(60 * SECOND);
+    assert!((100..=103).contains(&world.started(0).len()), "{}", world.started(0).len());
+}

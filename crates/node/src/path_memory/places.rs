@@ -1,0 +1,88 @@
+//! Where peers were heard last.
+
+use std::net::{IpAddr, SocketAddr};
+
+use serde::{Deserialize, Serialize};
+use strait_keying::PublicKey;
+
+/// Peers at most: what fits into a message to the starter beside all paths.
+pub(super) const PLACES_MAX: usize = 256;
+/// A peer that was heard within this time of another, in seconds, does not give way to it: while more peers than that come and go,
+/// nothing would be kept for long.
+const RECENT: u64 = 3600;
+/// A later time at the same place is worth a write after so many seconds: a day.
+const NEWS: u64 = 24 * 3600;
+
+/// Where a peer was heard last, with a packet or a handshake of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaceFound {
+    /// The address and port.
+    pub endpoint: SocketAddr,
+    /// When, in seconds since 1970.
+    pub at: u64,
+}
+
+/// The places of peers.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct PlaceMemory(Vec<(PublicKey, PlaceFound)>);
+
+/// One place in the file.
+#[derive(Serialize, Deserialize)]
+pub(super) struct PlaceEntry {
+    peer: String,
+    endpoint: SocketAddr,
+    heard_at: u64,
+}
+
+impl PlaceMemory {
+    /// Where this peer was.
+    pub(super) fn get(&self, peer: &PublicKey) -> Option<PlaceFound> {
+        self.0.iter().find(|(known, _)| known == peer).map(|(_, found)| *found)
+    }
+
+    /// A peer was heard; whether that is worth a write. Where there is no room, the peer that was not heard for longest goes.
+    pub(super) fn note(&mut self, peer: PublicKey, found: PlaceFound) -> bool {
+        if let Some((_, before)) = self.0.iter_mut().find(|(known, _)| *known == peer) {
+            let is_news = before.endpoint != found.endpoint || found.at.saturating_sub(before.at) > NEWS;
+            *before = found;
+            return is_news;
+        }
+        if self.0.len() >= PLACES_MAX {
+            let oldest = self.0.iter().enumerate().min_by_key(|(_, (_, known))| known.at);
+            match oldest {
+                Some((index, (_, known))) if known.at.saturating_add(RECENT) < found.at => {
+                    self.0.remove(index);
+                }
+                _ => return false,
+            }
+        }
+        self.0.push((peer, found));
+        true
+    }
+
+    /// The list in the file.
+    pub(super) fn entries(&self) -> Vec<PlaceEntry> {
+        let entry = |(peer, found): &(PublicKey, PlaceFound)| PlaceEntry {
+            peer: peer.to_string(),
+            endpoint: found.endpoint,
+            heard_at: found.at,
+        };
+        self.0.iter().map(entry).collect()
+    }
+}
+
+impl PlaceEntry {
+    /// The peer and where it was, or which value cannot be.
+    pub(super) fn checked(self) -> Result<(PublicKey, PlaceFound), &'static str> {
+        let peer = self.peer.parse().map_err(|_| "peer")?;
+        let address = self.endpoint.ip();
+        let is_of_many = match address {
+            IpAddr::V4(address) => address.is_broadcast() || address.is_multicast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        if self.endpoint.port() == 0 || address.is_unspecified() || is_of_many {
+            return Err("endpoint");
+        }
+        Ok((peer, PlaceFound { endpoint: self.endpoint, at: self.heard_at }))
+    }
+}
