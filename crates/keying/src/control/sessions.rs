@@ -197,6 +197,9 @@ impl Sessions {
         peer.unknown_spis.note(now);
         peer.initiation.want(now + ATTEMPT);
         self.unknown_at = Some(now);
+        if peer.pairs.in_use().is_none() && peer.remembered == Some(from) {
+            self.move_to(id, from);
+        }
         Some(id)
     }
 

@@ -530,3 +530,29 @@ fn peers_of_an_earlier_run_are_not_all_tried_at_once() {
     world.run(60 * SECOND);
     assert!((100..=103).contains(&world.started(0).len()), "{}", world.started(0).len());
 }
+
+#[test]
+fn unknown_spis_from_where_a_peer_was_in_an_earlier_run_begin_a_handshake_there_seldom() {
+    let elsewhere: SocketAddr = "198.51.100.3:7000".parse().unwrap();
+    let mut world = ControlWorld::new(2, 25, FAIR);
+    world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
+    world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
+    // It is not there, and a stranger forges its address, and others.
+    let sent = world.sent;
+    for number in 0..6000_u32 {
+        let from = if number % 2 == 0 { elsewhere } else { address(7) };
+        world.notice(0, Notice::UnknownSpi(from, Spi(0x0500_0000 + number)));
+        world.run(Duration::from_millis(100));
+    }
+    let provoked = world.started(0).len();
+    assert!((4..=9).contains(&provoked), "{provoked} handshakes in ten minutes");
+    assert!(world.sent - sent < 1000, "{} datagrams for 6000", world.sent - sent);
+    // It is there, and knows nothing of a restart here: one datagram of it is enough.
+    let mut world = ControlWorld::new(2, 26, FAIR);
+    world.add(0, peer(1, Where::Address(address(1)), Start::OnTraffic));
+    world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
+    world.roam(1, elsewhere);
+    world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
+    world.notice(0, Notice::UnknownSpi(elsewhere, Spi(0x0500_0000)));
+    assert!(world.run_until(1, ControlWorld::both_up));
+}
