@@ -103,7 +103,7 @@ pub struct PeerStatus {
     pub key: PublicKey,
     /// Where datagrams to it go.
     pub endpoint: Option<SocketAddr>,
-    /// Where it was heard in an earlier run; none once there was a session, and where nothing is remembered.
+    /// Its place in an earlier run; none once there was a session, and where nothing is remembered.
     pub remembered: Option<SocketAddr>,
     /// Its state.
     pub state: PeerState,

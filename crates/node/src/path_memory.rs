@@ -235,13 +235,13 @@ impl PathMemory {
         self.paths.is_empty()
     }
 
-    /// Where a peer was heard last.
+    /// Returns the place at which a peer was heard last.
     #[must_use]
     pub fn place(&self, peer: &PublicKey) -> Option<PlaceFound> {
         self.places.get(peer)
     }
 
-    /// A peer was heard somewhere; whether that is worth a write.
+    /// Notes the place of a peer; returns true if that is worth a write.
     pub fn note_place(&mut self, peer: PublicKey, found: PlaceFound) -> bool {
         self.places.note(peer, found)
     }

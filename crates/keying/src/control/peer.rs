@@ -88,7 +88,7 @@ pub(crate) struct PeerRecord {
     /// Where datagrams to it go, as far as is known here: the [latest endpoint](strait_ipsec::PeerCounters::endpoint) as it was
     /// when this node last looked.
     pub(crate) endpoint: Option<SocketAddr>,
-    /// Where it was in an earlier run, if there was no session in this one.
+    /// Its place in an earlier run, if there was no session in this one.
     pub(crate) remembered: Option<SocketAddr>,
     /// Which of its moves are in the log.
     pub(crate) moves: MoveLog,

@@ -93,12 +93,12 @@ impl PathKeeper {
         self.news = (self.news.0 | is_news, true);
     }
 
-    /// Where a peer was heard last.
+    /// Returns the place at which a peer was heard last.
     pub(super) fn place(&self, peer: &PublicKey) -> Option<PlaceFound> {
         self.memory.place(peer)
     }
 
-    /// Seconds since an earlier run heard a peer where it is taken to be, if nothing tells it better.
+    /// Returns the seconds since an earlier run heard a peer where it is taken to be, if nothing tells it better.
     pub(super) fn place_age(&self, status: &PeerStatus) -> Option<u64> {
         let place = self.place(&status.key)?;
         let is_it = status.remembered.is_some_and(|at| at == place.endpoint && status.endpoint == Some(at));
@@ -200,7 +200,7 @@ impl Daemon {
     }
 }
 
-/// Where a peer with a session was heard, if now is `at` seconds since 1970.
+/// Returns the place at which a peer with a session was heard, if now is `at` seconds since 1970.
 fn heard(status: &PeerStatus, at: u64, now: Time) -> Option<(PublicKey, PlaceFound)> {
     let pair = status.association.as_ref()?;
     let last = pair.inbound.last.max(Some(pair.established))?;

@@ -1,4 +1,4 @@
-//! Where peers were heard last.
+//! The places at which peers were heard last.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -13,7 +13,7 @@ const RECENT: u64 = 3600;
 /// A later time at the same place is worth a write after so many seconds: a day.
 const NEWS: u64 = 24 * 3600;
 
-/// Where a peer was heard last, with a packet or a handshake of its own.
+/// The place at which a peer was heard last, with a packet or a handshake of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlaceFound {
     /// The address and port.
@@ -35,12 +35,12 @@ pub(super) struct PlaceEntry {
 }
 
 impl PlaceMemory {
-    /// Where this peer was.
+    /// Returns the place of this peer.
     pub(super) fn get(&self, peer: &PublicKey) -> Option<PlaceFound> {
         self.0.iter().find(|(known, _)| known == peer).map(|(_, found)| *found)
     }
 
-    /// A peer was heard; whether that is worth a write. Where there is no room, the peer that was not heard for longest goes.
+    /// Notes a place; returns true if that is worth a write. If there is no room, the peer that was not heard for longest goes.
     pub(super) fn note(&mut self, peer: PublicKey, found: PlaceFound) -> bool {
         if let Some((_, before)) = self.0.iter_mut().find(|(known, _)| *known == peer) {
             let is_news = before.endpoint != found.endpoint || found.at.saturating_sub(before.at) > NEWS;
@@ -72,7 +72,7 @@ impl PlaceMemory {
 }
 
 impl PlaceEntry {
-    /// The peer and where it was, or which value cannot be.
+    /// Returns the peer and its place, or the name of the value that cannot be.
     pub(super) fn checked(self) -> Result<(PublicKey, PlaceFound), &'static str> {
         let peer = self.peer.parse().map_err(|_| "peer")?;
         let address = self.endpoint.ip();
