@@ -317,6 +317,11 @@ fn broken_off(interface: &str, source: io::Error) -> ClientError {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe | io::ErrorKind::UnexpectedEof => {
             ClientError::Ended { interface }
         }
+        // The system calls it "Resource temporarily unavailable".
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let source = io::Error::new(io::ErrorKind::TimedOut, "nothing came in time");
+            ClientError::Io { interface, source }
+        }
         _ => ClientError::Io { interface, source },
     }
 }

@@ -18,6 +18,7 @@ use crate::local::Request;
 use crate::logging::FILTER_VARIABLE;
 use crate::report::DaemonReport;
 use crate::runtime::{self, FOLDER_VARIABLE, FOR_COMMAND, READY_VARIABLE, RuntimeError};
+use crate::units::span;
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -81,6 +82,10 @@ impl PrivateDaemon {
         loop {
             match ready.read(&mut [0; 16]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let words = format!("it is not up after {}", span(PATIENCE));
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, words).into());
+                }
                 Err(error) => return Err(error.into()),
                 Ok(0) => {
                     let end = log.and_then(|log| log.recv_timeout(LAST_WORDS).ok());

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 use strait_keying::directory::{Answer, BadMessage, HEAD_LEN, Question};
 use strait_keying::{ATTEMPT_DELAY, MOST_ADDRESSES, in_turn};
 
+use crate::units::span;
+
 /// What a connection failed by.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -34,7 +36,8 @@ impl DirectoryConnection {
     /// # Errors
     /// As `connect(2)`; of several addresses, what the last failed by.
     pub fn open(server: &str, patience: Duration) -> io::Result<DirectoryConnection> {
-        let stream = dial(in_turn(server.to_socket_addrs()?.collect()), patience)?;
+        let (begun, addresses) = (Instant::now(), in_turn(server.to_socket_addrs()?.collect()));
+        let stream = dial(addresses, patience).map_err(|error| why_not(error, begun))?;
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(patience))?;
         stream.set_write_timeout(Some(patience))?;
@@ -58,13 +61,14 @@ impl DirectoryConnection {
     /// # Errors
     /// As `write(2)`.
     pub fn say(&mut self, question: &Question) -> io::Result<()> {
-        self.0.get_mut().write_all(&question.to_bytes())
+        let begun = Instant::now();
+        self.0.get_mut().write_all(&question.to_bytes()).map_err(|error| why_not(error, begun))
     }
 
     /// The next answer. Its kind bounds its length before anything is allocated for it.
     ///
     /// # Errors
-    /// [`DirectoryFailure`]; `WouldBlock` when none came in time.
+    /// [`DirectoryFailure`]; `TimedOut` when none came in time.
     pub fn hear(&mut self) -> Result<Answer, DirectoryFailure> {
         read_answer(&mut self.0)
     }
@@ -124,23 +128,38 @@ impl Read for InTime<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.until.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it takes too long"));
+            return Err(io::ErrorKind::TimedOut.into());
         }
         self.connection.get_ref().set_read_timeout(Some(left))?;
         self.connection.read(buffer)
     }
 }
 
+/// The failure of a read or a write that began then, with what it means where the system has only a name for it.
+fn why_not(error: io::Error, begun: Instant) -> io::Error {
+    let words = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            let waited = span(begun.elapsed());
+            return io::Error::new(io::ErrorKind::TimedOut, format!("no answer for {waited}"));
+        }
+        io::ErrorKind::UnexpectedEof => "it closed the connection",
+        _ => return error,
+    };
+    io::Error::new(error.kind(), words)
+}
+
 fn read_answer(connection: &mut impl Read) -> Result<Answer, DirectoryFailure> {
+    let begun = Instant::now();
     let mut head = [0; HEAD_LEN + 1];
-    connection.read_exact(&mut head)?;
+    connection.read_exact(&mut head).map_err(|error| why_not(error, begun))?;
     let [a, b, c, d, kind] = head;
     let len = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
     if !(1..=Answer::most(kind)).contains(&len) {
         return Err(BadMessage.into());
     }
     let mut body = vec![kind; len];
-    connection.read_exact(body.get_mut(1..).unwrap_or_default())?;
+    let read = connection.read_exact(body.get_mut(1..).unwrap_or_default());
+    read.map_err(|error| why_not(error, begun))?;
     Ok(Answer::from_body(&body)?)
 }
 
@@ -184,5 +203,25 @@ mod tests {
             assert_eq!(error.kind(), io::ErrorKind::ConnectionRefused);
         }
         assert_eq!(dial(vec![], PATIENCE).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_directory_that_does_not_answer_is_said_to_be_silent_and_for_how_long() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let server = listener.local_addr().unwrap().to_string();
+        let open = || {
+            let connection = DirectoryConnection::open(&server, PATIENCE).unwrap();
+            connection.0.get_ref().set_read_timeout(Some(Duration::from_millis(20))).unwrap();
+            connection
+        };
+        let mut connection = open();
+        let said = connection.hear().unwrap_err().to_string();
+        assert!(said.starts_with("no answer for ") && !said.contains("os error"), "{said}");
+        let said = connection.hear_until(Instant::now() + Duration::from_millis(20)).unwrap_err().to_string();
+        assert!(said.starts_with("no answer for "), "{said}");
+        let mut connection = open();
+        // Both that were opened.
+        drop((listener.accept().unwrap(), listener.accept().unwrap()));
+        assert_eq!(connection.hear().unwrap_err().to_string(), "it closed the connection");
     }
 }
