@@ -33,6 +33,7 @@ use strait_transfer::source::{SourceError, Sources};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
+use crate::silence::{self, SilenceWatch};
 use address::PeerPlace;
 pub(crate) use delivery::{deliver, is_delivered};
 pub(crate) use limit::Limited;
@@ -265,12 +266,19 @@ fn run(
     (mut again, resumes): (Option<&PeerPlace>, bool),
     mut transfer: impl FnMut(stream::Ends<'_>, Watch<'_>) -> Result<Result<Tally, TransferError>, Failure>,
 ) -> Result<(), NoStream> {
-    let meter = TransferMeter::new(flags.json);
+    let patience = silence::patience(stream.link());
+    let meter = TransferMeter::new(flags.json, patience);
     let tally = loop {
         let (event, hang_up, cancel) =
             (|event| meter.event(event), || stream.hang_up(), AtomicBool::new(false));
         let watch = Watch { event: &event, cancel: &cancel, hang_up: &hang_up };
-        let mut work = || transfer(stream.ends(flags.max_rate), watch);
+        let mut work = || {
+            SilenceWatch::of_transfer(stream.peer(), flags.json, patience).during(
+                || stream.silent().min(meter.quiet()),
+                |silence| meter.show(silence),
+                || transfer(stream.ends(flags.max_rate), watch),
+            )
+        };
         let (ended, stopped) = if resumes { until_asked_to_end(&hang_up, work)? } else { (work(), false) };
         let ended = ended?;
         stream.hang_up();

@@ -13,10 +13,12 @@ mod keys;
 mod login;
 mod other;
 mod outbox;
+mod pace;
 mod running;
 mod saved;
 mod served;
 mod show;
+mod silence;
 mod ssh;
 mod status_line;
 #[cfg(feature = "top")]

@@ -15,7 +15,7 @@ const COLUMNS: usize = 80;
 /// The longest wait without a word on a terminal, and the pause before the line is drawn again.
 const SECOND: Duration = Duration::from_secs(1);
 /// The same where standard error is no terminal, which gets one line.
-const ONCE: Duration = Duration::from_secs(3);
+pub(crate) const ONCE: Duration = Duration::from_secs(3);
 
 /// The last line of the terminal on standard error, if there is one.
 #[derive(Clone, Copy, Debug)]

@@ -1,6 +1,7 @@
 //! `authority publish`: good certificates and the newest list, to each directory.
 
-use std::time::Duration;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use strait_keying::directory::{Answer, Certificate, Question};
@@ -11,6 +12,7 @@ use super::{now, say};
 use crate::failure::{CommandResult, Failure};
 use crate::flags::AuthorityPublish;
 use crate::output::note;
+use crate::silence::AnswerLine;
 
 /// How long a directory may take for each step: it may wait for its disk, for etcd, and for what this host may ask in a second.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -26,7 +28,10 @@ pub(super) fn publish(flags: &AuthorityPublish) -> CommandResult {
     let list_bytes = list.as_bytes();
     let (mut rows, mut failed): (Vec<Value>, _) = (Vec::new(), None);
     for server in &flags.servers {
-        match to(server, list_bytes, &good) {
+        let heard = Mutex::new(Instant::now());
+        let silent = || heard.lock().map(|at| at.elapsed()).unwrap_or_default();
+        let publish = || to(server, list_bytes, &good, &heard);
+        match AnswerLine::new().during(server, silent, publish) {
             Ok(refused) => {
                 let taken = good.len() - refused.len();
                 refused.iter().for_each(|(serial, words)| {
@@ -56,12 +61,23 @@ pub(super) fn publish(flags: &AuthorityPublish) -> CommandResult {
     failed.map_or(Ok(()), Err)
 }
 
-/// What a directory refused of the certificates, with its words.
-fn to(server: &str, list: &[u8], certificates: &[&Certificate]) -> Result<Vec<(u64, String)>, Failure> {
+/// What a directory refused of the certificates, with its words. Each answer is noted in `heard`.
+fn to(
+    server: &str,
+    list: &[u8],
+    certificates: &[&Certificate],
+    heard: &Mutex<Instant>,
+) -> Result<Vec<(u64, String)>, Failure> {
+    let note_answer = || {
+        if let Ok(mut at) = heard.lock() {
+            *at = Instant::now();
+        }
+    };
     let mut directory =
         DirectoryConnection::open(server, PATIENCE).map_err(Failure::doing("reach the directory"))?;
     // The list first, so that no revoked certificate is taken meanwhile.
     directory.ask(&Question::PutList(list.into())).map_err(Failure::new)?;
+    note_answer();
     let mut refused = Vec::new();
     for some in certificates.chunks(WINDOW) {
         for one in some {
@@ -69,7 +85,9 @@ fn to(server: &str, list: &[u8], certificates: &[&Certificate]) -> Result<Vec<(u
             said.map_err(Failure::doing("write to the directory"))?;
         }
         for one in some {
-            match directory.hear().map_err(Failure::new)? {
+            let answer = directory.hear().map_err(Failure::new)?;
+            note_answer();
+            match answer {
                 Answer::Stored => {}
                 Answer::Refused(words) => refused.push((one.serial(), words)),
                 _ => return Err(Failure::new("the directory answered something else than it was asked")),

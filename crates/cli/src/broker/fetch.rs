@@ -5,6 +5,7 @@ mod told;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 
 use strait_keying::PublicKey;
@@ -16,9 +17,11 @@ use super::inbox::VisitPlan;
 use super::link::BrokerLink;
 use super::places::{ArrivalPlaces, Elsewhere};
 use crate::failure::{Code, CommandResult, Failure};
+use crate::files::{NoStream, PeerStream};
 use crate::flags::FetchFlags;
 use crate::outbox::OutboxHome;
 use crate::output::note;
+use crate::silence::{self, SilenceWatch};
 use crate::units::counted;
 pub(crate) use later::LettersLater;
 pub(crate) use told::FetchTold;
@@ -110,7 +113,7 @@ impl Fetching<'_> {
                 && self.from.is_none_or(|from| from == letter.object.sender)
                 && later.is_none_or(|later| later.borrow().is_due(&letter.object))
         };
-        let stays = std::sync::Mutex::new(Vec::new());
+        let stays = Mutex::new(Vec::new());
         let event = |event: &FetchEvent<'_>| {
             if let FetchEvent::Left { object, .. } | FetchEvent::Failed { object, .. } = event
                 && let Ok(mut stays) = stays.lock()
@@ -128,8 +131,23 @@ impl Fetching<'_> {
             event: &event,
         };
         let FetchFlags { tunnel, priority, max_rate, .. } = self.flags;
-        let open = || BrokerLink::open(tunnel.as_deref(), self.broker, *priority, *max_rate);
-        let ended = plan.run(&open);
+        // What is opened says itself what it waits for.
+        let current: Mutex<Weak<PeerStream>> = Mutex::default();
+        let current = || current.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = || -> Result<BrokerLink, NoStream> {
+            let link = BrokerLink::open(tunnel.as_deref(), self.broker, *priority, *max_rate)?;
+            *current() = Arc::downgrade(&link.stream);
+            Ok(link)
+        };
+        let stream = || current().upgrade();
+        let silent = || stream().map(|stream| stream.silent().min(told.quiet())).unwrap_or_default();
+        let show = |silence: Option<&str>| {
+            if stream().is_some() {
+                told.show(silence);
+            }
+        };
+        let watch = SilenceWatch::of_transfer(self.broker, self.flags.json, silence::patience(None));
+        let ended = watch.during(silent, show, || plan.run(&open));
         if let (Some(later), Ok(stays)) = (later, stays.into_inner()) {
             stays.into_iter().for_each(|object| later.borrow_mut().put_off(object));
         }

@@ -10,14 +10,17 @@ use strait_transfer::broker::message::FaultKind;
 use crate::failure::{Code, Failure};
 use crate::files::{Limited, NoStream, PeerStream, StreamHalf, StreamTarget};
 use crate::flags::FilePriority;
+use crate::silence::AnswerLine;
 
 /// How often a stream is opened that ends before the broker said anything: a peer that was restarted has lost the first.
 const ATTEMPTS: usize = 2;
 
+type Client = BrokerClient<Limited<StreamHalf>, Limited<StreamHalf>>;
+
 /// A broker that has said its first word.
 pub(crate) struct BrokerLink {
     /// What is said and heard.
-    pub(crate) client: BrokerClient<Limited<StreamHalf>, Limited<StreamHalf>>,
+    pub(crate) client: Client,
     /// What carries it: to end it from another thread, and the link's rate.
     pub(crate) stream: Arc<PeerStream>,
 }
@@ -30,7 +33,8 @@ impl BrokerLink {
         priority: FilePriority,
         limit: Option<Rate>,
     ) -> Result<BrokerLink, NoStream> {
-        BrokerLink::begin(broker, limit, || PeerStream::open(tunnel, target(broker), priority))
+        let line = AnswerLine::new();
+        BrokerLink::begin(broker, limit, Some(&line), || PeerStream::open(tunnel, target(broker), priority))
     }
 
     /// Opens a stream over the daemon of `interface`.
@@ -40,24 +44,33 @@ impl BrokerLink {
         priority: FilePriority,
         limit: Option<Rate>,
     ) -> Result<BrokerLink, NoStream> {
-        BrokerLink::begin(broker, limit, || PeerStream::over(interface, target(broker), priority))
+        BrokerLink::begin(broker, limit, None, || PeerStream::over(interface, target(broker), priority))
     }
 
+    /// Begins a visit; with a `line`, a silence of the broker is said.
     fn begin(
         broker: &str,
         limit: Option<Rate>,
+        line: Option<&AnswerLine>,
         open: impl Fn() -> Result<PeerStream, NoStream>,
     ) -> Result<BrokerLink, NoStream> {
         let mut attempt = 1;
         loop {
             let stream = Arc::new(open()?);
             let half = || Limited::new(StreamHalf(Arc::clone(&stream)), limit);
-            match BrokerClient::begin(half(), half()) {
+            let begin = || BrokerClient::begin(half(), half());
+            match line.map_or_else(begin, |line| stream.awaiting(line, begin)) {
                 Ok(client) => return Ok(BrokerLink { client, stream }),
                 Err(BrokerError::NoBroker) if attempt < ATTEMPTS => attempt += 1,
                 Err(error) => return Err(failed(broker, &error).into()),
             }
         }
+    }
+
+    /// Does `work` with what is said and heard, and says meanwhile if nothing comes.
+    pub(crate) fn awaiting<T>(&mut self, work: impl FnOnce(&mut Client) -> T) -> T {
+        let client = &mut self.client;
+        self.stream.awaiting(&AnswerLine::new(), || work(client))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 
 use serde_json::json;
@@ -22,6 +22,7 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::files::day_and_time;
 use crate::flags::{FilePriority, ListFiles};
 use crate::outbox::{self, OutboxHome};
+use crate::silence::AnswerLine;
 use crate::table::{Side, TextTable};
 use crate::units::{bytes, counted};
 
@@ -58,7 +59,7 @@ pub(crate) fn ls(flags: &ListFiles, peer: &str, top: bool) -> Option<CommandResu
 fn list(flags: &ListFiles, broker: &str, home: &OutboxHome, config: &Config) -> CommandResult {
     let mut link = BrokerLink::open(flags.tunnel.as_deref(), broker, FilePriority::Now, None)?;
     let which = if flags.sent { LetterBox::Sent } else { LetterBox::Inbox };
-    let letters = letters(&mut link.client, which).map_err(|error| failed(broker, &error))?;
+    let letters = link.awaiting(|client| letters(client, which)).map_err(|error| failed(broker, &error))?;
     let mut opened = BTreeMap::new();
     if flags.names {
         opened = names(&mut link, (broker, &home.peer(broker)?), home, &letters)?;
@@ -97,7 +98,9 @@ fn names(
     let hex: String = key.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let mut cache = NameCache::open(&home.folder, &hex, &home.key);
     let new: Vec<&Letter> = transfers().filter(|letter| cache.get(&letter.object).is_none()).collect();
-    let read = read(link, &home.key, &new).map_err(|error| failed(broker, &error))?;
+    let stream = Arc::clone(&link.stream);
+    let read = stream.awaiting(&AnswerLine::new(), || read(link, &home.key, &new));
+    let read = read.map_err(|error| failed(broker, &error))?;
     let mut opened = Opened::new();
     for (object, names) in read {
         match names {

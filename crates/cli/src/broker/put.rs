@@ -26,6 +26,7 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::PutFlags;
 use crate::outbox::{self, OutboxHome};
 use crate::output::note;
+use crate::silence::{self, SilenceWatch};
 use crate::units::{counted, span};
 use meter::PutMeter;
 
@@ -66,7 +67,8 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
             .remedy("wait until it ends; if it is interrupted, run it again: it goes on where it stopped"),
         _ => Failure::doing("keep what the upload needs to go on")(error),
     })?;
-    let meter = PutMeter::new(flags.json, plan.shown());
+    let patience = silence::patience(link.stream.link());
+    let meter = PutMeter::new(flags.json, plan.shown(), patience);
     let (event, stream) = (|event: UploadEvent| meter.event(&event), Arc::clone(&link.stream));
     let hang_up = || stream.hang_up();
     let count = if flags.each { plan.paths.len() as u64 } else { 1 };
@@ -77,7 +79,11 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
         hang_up: &hang_up,
         rate: rate(flags, &link),
     };
-    let ended = upload(link.client, journal, &mut objects, &order, means);
+    let ended = SilenceWatch::of_transfer(&plan.broker, flags.json, patience).during(
+        || stream.silent().min(meter.quiet()),
+        |silence| meter.show(silence),
+        || upload(link.client, journal, &mut objects, &order, means),
+    );
     stream.hang_up();
     meter.finish(ended.as_ref().ok(), order.expires);
     outcome(&plan.broker, ended)

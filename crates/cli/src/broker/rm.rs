@@ -21,12 +21,12 @@ pub(crate) fn rm(flags: &RmFlags) -> CommandResult {
     for (broker, ids) in brokers {
         let fail = |error| failed(broker, &error);
         let mut link = BrokerLink::open(flags.tunnel.as_deref(), broker, FilePriority::Now, None)?;
-        let letters = letters(&mut link.client, which).map_err(fail)?;
+        let letters = link.awaiting(|client| letters(client, which)).map_err(fail)?;
         // All are found before any is removed.
         let found: BTreeSet<_> =
             ids.iter().map(|id| find(&letters, id, broker, flags.sent)).collect::<Result<_, _>>()?;
         for (object, kind) in found {
-            link.client.remove(object, kind).map_err(fail)?;
+            link.awaiting(|client| client.remove(object, kind)).map_err(fail)?;
             tell(format_args!("removed {}", object.id));
         }
         link.stream.hang_up();

@@ -14,6 +14,7 @@ use crate::broker;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::{FilePriority, ListFiles};
 use crate::output::tell;
+use crate::silence::AnswerLine;
 use crate::units::bytes;
 
 /// Lists what is in a place of a peer.
@@ -29,7 +30,9 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
     let hello = Hello { transfer: random()?, nonce: random()?, asked };
     let (hang_up, cancel) = (|| stream.hang_up(), AtomicBool::new(false));
     let watch = Watch { event: &|_| (), cancel: &cancel, hang_up: &hang_up };
+    let silence = AnswerLine::new();
     let mut each = |entry: EntryMessage| {
+        silence.show(None);
         // The place itself is not in it.
         if !entry.path.is_empty() {
             let rights = if of_folders { rights(entry.mode) } else { Vec::new() };
@@ -37,7 +40,8 @@ pub(crate) fn ls(flags: &ListFiles) -> CommandResult {
             tell(line);
         }
     };
-    match list(stream.ends(None), hello, &mut each, watch).map_err(|error| stream.failed(error))? {
+    let listed = stream.awaiting(&silence, || list(stream.ends(None), hello, &mut each, watch));
+    match listed.map_err(|error| stream.failed(error))? {
         0 => Ok(()),
         failed => Err(Failure::new(format!("{failed} names of the place could not be read by the peer"))),
     }

@@ -1,7 +1,7 @@
 //! What is shown of a transfer while it runs, and at its end.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use strait_transfer::message::{EntryKind, FileFault};
@@ -11,15 +11,10 @@ use strait_transfer::session::{Tally, TransferEvent};
 
 use crate::failure::{Code, Failure};
 use crate::output::{note, tell};
+use crate::pace::Pace;
 use crate::status_line::StatusLine;
 use crate::units::{bytes, per_second, ratio, span};
 
-/// How often a line on a terminal is written anew: as often as a person reads numbers.
-const SHOWN: Duration = Duration::from_millis(250);
-/// How often a JSON event tells how far it is.
-const TOLD: Duration = Duration::from_secs(1);
-/// The share with which the rate follows the last interval: it settles in some 5 s.
-const PATIENCE: f64 = 0.1;
 /// Characters of a name that is shown.
 const NAME: usize = 32;
 
@@ -33,8 +28,7 @@ pub(super) struct TransferMeter {
 /// What is counted of a transfer.
 #[derive(Debug)]
 pub(super) struct MeterState {
-    begun: Instant,
-    shown: Instant,
+    pace: Pace,
     /// Bytes of content that moved, that were known before, and all that is announced.
     moved: u64,
     held: u64,
@@ -45,19 +39,23 @@ pub(super) struct MeterState {
     entries: u64,
     /// Name, bytes that moved, and size of the file that is sent.
     current: (String, u64, Option<u64>),
-    /// Bytes a second of content, and the bytes when it was measured last.
-    rate: (f64, u64),
 }
 
 impl TransferMeter {
-    pub(super) fn new(json: bool) -> TransferMeter {
-        let now = Mutex::new(MeterState::new());
+    /// A meter of a transfer that bears a silence of this length.
+    pub(super) fn new(json: bool, patience: Duration) -> TransferMeter {
+        let now = Mutex::new(MeterState::new(patience));
         TransferMeter { json, terminal: StatusLine::new(), now }
     }
 
     /// Takes an event of the session.
     pub(super) fn event(&self, event: TransferEvent) {
         let Ok(mut state) = self.now.lock() else { return };
+        // Bytes on the stream are the stream's to judge: this end also writes some when it has nothing to do.
+        if !matches!(event, TransferEvent::Wire { .. }) {
+            let now = state.pace.now();
+            state.pace.happens(now);
+        }
         state.count(&event);
         if self.json
             && let Some(value) = told(&event)
@@ -75,15 +73,32 @@ impl TransferMeter {
             }
             _ => {}
         }
-        let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal.is_shown()) && state.shown.elapsed() >= pause {
-            state.measure();
-            if self.json {
-                tell(state.told());
-            } else {
-                self.terminal.draw(&state.line());
-            }
+        self.show_state(&mut state, None);
+    }
+
+    /// Shows how far it is, with the words for a silence of the peer.
+    pub(super) fn show(&self, silence: Option<&str>) {
+        if let Ok(mut state) = self.now.lock() {
+            self.show_state(&mut state, silence);
         }
+    }
+
+    fn show_state(&self, state: &mut MeterState, silence: Option<&str>) {
+        let now = state.pace.now();
+        if !(self.json || self.terminal.is_shown()) || !state.pace.is_due(now, self.json) {
+            return;
+        }
+        state.measure(now);
+        if self.json {
+            tell(state.told(now));
+        } else {
+            self.terminal.draw(&state.line(now, silence));
+        }
+    }
+
+    /// Returns for how long nothing has happened.
+    pub(super) fn quiet(&self) -> Duration {
+        self.now.lock().map(|state| state.pace.quiet(state.pace.now())).unwrap_or_default()
     }
 
     /// The failure of a transfer that a signal stopped, with how far it was.
@@ -99,10 +114,11 @@ impl TransferMeter {
     /// Says how the transfer ended.
     pub(super) fn finish(&self, tally: &Tally) {
         let Ok(mut state) = self.now.lock() else { return };
-        state.measure();
+        let now = state.pace.now();
+        state.measure(now);
         if self.json {
             let Tally { whole, failed, removed } = *tally;
-            let mut value = state.told();
+            let mut value = state.told(now);
             value["event"] = "done".into();
             value["whole"] = whole.into();
             value["failed"] = failed.into();
@@ -111,13 +127,12 @@ impl TransferMeter {
             return;
         }
         self.terminal.clear();
-        let time = state.begun.elapsed();
         let mut line = format!(
             "{} of {} in {}: {}, {} on the wire, ratio {}",
             bytes(state.moved),
             crate::units::counted(tally.whole, "entry").replace("entrys", "entries"),
-            span(time),
-            per_second(state.moved, time),
+            span(now),
+            per_second(state.moved, now),
             bytes(state.wire),
             ratio(state.moved, state.wire),
         );
@@ -129,11 +144,9 @@ impl TransferMeter {
 }
 
 impl MeterState {
-    pub(super) fn new() -> MeterState {
-        let now = Instant::now();
+    pub(super) fn new(patience: Duration) -> MeterState {
         MeterState {
-            begun: now,
-            shown: now,
+            pace: Pace::new(patience),
             moved: 0,
             held: 0,
             announced: 0,
@@ -141,7 +154,6 @@ impl MeterState {
             done: 0,
             entries: 0,
             current: (String::new(), 0, None),
-            rate: (0.0, 0),
         }
     }
 
@@ -174,41 +186,38 @@ impl MeterState {
         }
     }
 
-    /// How far it is, with the rate since the last time that this was asked.
+    /// Returns how far it is now.
     pub(super) fn look(&mut self) -> TransferProgress {
-        self.measure();
+        self.measure(self.pace.now());
         self.progress()
     }
 
-    fn measure(&mut self) {
-        let seconds = self.shown.elapsed().as_secs_f64();
-        if seconds > 0.0 {
-            let now = (self.moved.saturating_sub(self.rate.1)) as f64 / seconds;
-            let share = if self.rate.1 == 0 { 1.0 } else { PATIENCE };
-            self.rate = (self.rate.0 + (now - self.rate.0) * share, self.moved);
-        }
-        self.shown = Instant::now();
+    fn measure(&mut self, now: Duration) {
+        self.pace.measure(now, self.moved);
     }
 
     /// The time that is left, if all that is to come is announced.
     fn left(&self) -> Option<Duration> {
         let rest = self.announced.saturating_sub(self.moved.saturating_add(self.held));
-        (self.rate.0 >= 1.0).then(|| Duration::from_secs_f64(rest as f64 / self.rate.0))
+        let rate = self.pace.rate();
+        (rate >= 1.0).then(|| Duration::from_secs_f64(rest as f64 / rate))
     }
 
-    fn line(&self) -> String {
+    fn line(&self, now: Duration, silence: Option<&str>) -> String {
         let (name, moved, size) = &self.current;
         let of = size.map_or(String::new(), |size| {
             let percent = moved.saturating_mul(100).checked_div(size).unwrap_or(100);
             format!(" of {} {}%", bytes(size), percent.min(100))
         });
-        let time = self.begun.elapsed();
+        let far = format!("{name}  {}{of}", bytes(*moved));
+        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        if let Some(silence) = silence {
+            return format!("{silence}  {far}  {rate}");
+        }
         let left = self.left().map_or(String::new(), |left| format!("  {} left", span(left)));
         format!(
-            "{name}  {}{of}  {}  {} on the wire, ratio {}{left}  {} of {} entries",
-            bytes(*moved),
-            per_second(self.rate.0 as u64, Duration::from_secs(1)),
-            per_second(self.wire, time),
+            "{far}  {rate}  {} on the wire, ratio {}{left}  {} of {} entries",
+            per_second(self.wire, now),
             ratio(self.moved, self.wire),
             self.done,
             self.entries,
@@ -221,7 +230,7 @@ impl MeterState {
             held_bytes: self.held,
             announced_bytes: self.announced,
             wire_bytes: self.wire,
-            bytes_per_second: self.rate.0 as u64,
+            bytes_per_second: self.pace.rate() as u64,
             seconds_left: self.left().map(|left| left.as_secs()),
             entries_done: self.done,
             entries: self.entries,
@@ -229,10 +238,10 @@ impl MeterState {
     }
 
     /// The same as an event.
-    fn told(&self) -> Value {
+    fn told(&self, now: Duration) -> Value {
         let mut value = json!(self.progress());
         value["event"] = "progress".into();
-        value["seconds"] = self.begun.elapsed().as_secs_f64().into();
+        value["seconds"] = now.as_secs_f64().into();
         value
     }
 }
@@ -277,6 +286,35 @@ mod tests {
     use strait_transfer::message::FaultReason;
 
     use super::*;
+    use crate::silence;
+
+    #[test]
+    fn a_transfer_in_which_nothing_happens_has_no_rate_and_no_time_left() {
+        let mut state = MeterState::new(silence::patience(None));
+        let at = |quarter: u32| Duration::from_millis(250) * quarter;
+        let path = b"photo".to_vec();
+        let kind = EntryKind::File { size: Some(40_000_000) };
+        state.count(&TransferEvent::Announced { path: path.clone(), kind });
+        state.count(&TransferEvent::Begun { path, size: Some(40_000_000), held: 0 });
+        for quarter in 1..=40 {
+            state.count(&TransferEvent::Moved { bytes: 250_000 });
+            state.measure(at(quarter));
+        }
+        let line = state.line(at(40), None);
+        assert!(line.starts_with("photo  10.0 MB of 40.0 MB 25%  1.00 MB/s  "), "{line}");
+        assert!(line.contains("30 s left"), "{line}");
+        for quarter in 41..=60 {
+            state.measure(at(quarter));
+        }
+        let line = state.line(at(60), None);
+        assert!(line.starts_with("photo  10.0 MB of 40.0 MB 25%  0 B/s  "), "{line}");
+        assert!(!line.contains("left"), "{line}");
+        let told = state.told(at(60));
+        assert_eq!((&told["bytes_per_second"], &told["seconds_left"]), (&json!(0), &Value::Null));
+        let words = silence::words("office", Duration::from_secs(12));
+        let line = state.line(at(90), Some(&words));
+        assert_eq!(line, "nothing from office for 12 s  photo  10.0 MB of 40.0 MB 25%  0 B/s");
+    }
 
     #[test]
     fn a_fault_is_said_once() {

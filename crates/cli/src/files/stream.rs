@@ -1,15 +1,15 @@
 //! A stream to a service of a peer: its files, or what it keeps as a broker.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use strait_model::BitRate;
 use strait_node::client::{self, ClientError, OpenedStream};
@@ -18,6 +18,7 @@ use strait_node::private_daemon::PrivateDaemon;
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
+use strait_stream::unit::UNIT_HEADER_LEN;
 use strait_transfer::message::FaultReason;
 use strait_transfer::session::{SILENCE, StreamEnds, TransferError};
 
@@ -27,11 +28,16 @@ use super::meter::fault_text;
 use crate::failure::{Code, Failure};
 use crate::flags::FilePriority;
 use crate::running::CarryingNode;
+use crate::silence::{self, AnswerLine};
 use crate::status_line::StatusLine;
 use crate::{configuration, running};
 
 /// The first two bytes of a stream: the file service, and its version.
 pub(super) const FILES: [u8; 2] = [1, 1];
+
+/// The bytes of a write by which this end only shows, each minute, that it is there: a unit with a message without a body. The node takes
+/// it whatever the peer does.
+const IDLE_WRITE: usize = UNIT_HEADER_LEN + 2;
 
 /// What a stream goes to.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +61,12 @@ impl StreamTarget<'_> {
 /// A stream, and the node that carries it where none ran.
 pub(crate) struct PeerStream {
     stream: UnixStream,
+    /// What the peer is called.
+    peer: String,
     link: Option<BitRate>,
+    begun: Instant,
+    /// The time at which the peer was heard, or took something, last: in milliseconds after that.
+    sign: AtomicU64,
     /// Whether the peer said anything.
     heard: AtomicBool,
     node: CarryingNode,
@@ -139,8 +150,14 @@ impl PeerStream {
         let silence = (priority != FilePriority::Bulk).then_some(SILENCE);
         let begun = patient(&stream, silence).and_then(|()| stream.write_all(&target.head()));
         begun.map_err(Failure::doing("open a stream to the peer"))?;
-        let (link, heard) = (rate.and_then(bit_rate), AtomicBool::new(false));
-        Ok(PeerStream { stream, link, heard, node, _own: own })
+        let (peer, link) = (target.peer.to_owned(), rate.and_then(bit_rate));
+        let (begun, sign, heard) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
+        Ok(PeerStream { stream, peer, link, begun, sign, heard, node, _own: own })
+    }
+
+    /// Returns the name of the peer.
+    pub(super) fn peer(&self) -> &str {
+        &self.peer
     }
 
     /// The node that carries it.
@@ -167,6 +184,21 @@ impl PeerStream {
             limit: limit.and_then(bit_rate),
             link: self.link,
         }
+    }
+
+    /// Returns for how long nothing has come from the peer and it has taken nothing.
+    pub(crate) fn silent(&self) -> Duration {
+        self.begun.elapsed().saturating_sub(Duration::from_millis(self.sign.load(Ordering::Relaxed)))
+    }
+
+    fn note_sign(&self) {
+        let now = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.sign.store(now, Ordering::Relaxed);
+    }
+
+    /// Does `work`, which waits for what the peer says; what is said meanwhile of a silence stands in `line`.
+    pub(crate) fn awaiting<T>(&self, line: &AnswerLine, work: impl FnOnce() -> T) -> T {
+        line.during(&self.peer, || self.silent(), work)
     }
 
     /// Whether it was closed before the peer said anything.
@@ -197,10 +229,24 @@ impl PeerStream {
             TransferError::Stopped(fault) => {
                 Failure::new(format!("stopped: {}", fault_text(&fault))).code(Code::Interrupted)
             }
-            TransferError::Interrupted(error) => Failure::new(format!("interrupted: {error}"))
-                .remedy("run the same command again: it goes on where it stopped")
-                .code(Code::Interrupted),
+            TransferError::Interrupted(error) => {
+                Failure::new(format!("interrupted: {}", self.why_ended(&error)))
+                    .remedy("run the same command again: it goes on where it stopped")
+                    .code(Code::Interrupted)
+            }
             TransferError::Protocol(_) => Failure::new(error).remedy("update the older of the two programs"),
+        }
+    }
+
+    /// Returns why the node or the system ended the stream: it closes a stream whose connection it gave up, without a word.
+    fn why_ended(&self, error: &io::Error) -> String {
+        let silent = self.silent();
+        match error.kind() {
+            _ if silent >= silence::patience(self.link) => silence::words(&self.peer, silent),
+            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
+                format!("the stream to {} was closed", self.peer)
+            }
+            _ => error.to_string(),
         }
     }
 
@@ -214,14 +260,21 @@ impl PeerStream {
 impl Read for &PeerStream {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let got = (&self.stream).read(bytes)?;
-        self.heard.fetch_or(got > 0, Ordering::Relaxed);
+        if got > 0 {
+            self.heard.store(true, Ordering::Relaxed);
+            self.note_sign();
+        }
         Ok(got)
     }
 }
 
 impl Write for &PeerStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        (&self.stream).write(bytes)
+        let put = (&self.stream).write(bytes)?;
+        if put > IDLE_WRITE {
+            self.note_sign();
+        }
+        Ok(put)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -16,6 +16,7 @@ use super::tickets;
 use crate::failure::{CommandResult, Failure};
 use crate::flags::Login;
 use crate::output::{note, print};
+use crate::silence::AnswerLine;
 use crate::table::{Side, TextTable};
 
 /// How long a peer may take to answer: a handshake and round trips of a satellite link.
@@ -34,7 +35,8 @@ pub(super) fn list(flags: &Login) -> CommandResult {
     let mut rows = Vec::new();
     let mut failed = None;
     for (peer, account) in &places {
-        match ask(flags, peer, account) {
+        let line = AnswerLine::new();
+        match line.during(peer, || Duration::MAX, || ask(flags, peer, account)) {
             Ok(listed) => rows.extend(listed.into_iter().map(|one| (peer, one))),
             Err(failure) if places.len() > 1 => {
                 note(format_args!("strait: {peer}: {failure}"));

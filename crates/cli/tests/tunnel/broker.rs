@@ -6,6 +6,7 @@ mod clients;
 mod faults;
 mod lies;
 mod limits;
+mod silence;
 mod stock;
 
 use std::fs;

@@ -65,6 +65,7 @@ mod segments;
 mod sessionless;
 mod sessionless_cards;
 mod sessionless_hostile;
+mod silence;
 mod small_system;
 mod start;
 mod strangers;

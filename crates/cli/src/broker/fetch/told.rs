@@ -1,7 +1,7 @@
 //! What is shown of a visit to the inbox.
 
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use strait_transfer::broker::download::{FetchEvent, FetchTally};
@@ -11,12 +11,10 @@ use strait_transfer::sealed::Manifest;
 use crate::broker::places::ArrivalPlaces;
 use crate::carry::{outcome, receipt_json};
 use crate::output::{note, tell};
+use crate::pace::Pace;
+use crate::silence;
 use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second};
-
-/// How often a line on a terminal is written anew, and how often a JSON event tells how far it is.
-const SHOWN: Duration = Duration::from_millis(250);
-const TOLD: Duration = Duration::from_secs(1);
 
 /// Tells what happens.
 pub(crate) struct FetchTold<'a> {
@@ -27,8 +25,7 @@ pub(crate) struct FetchTold<'a> {
 }
 
 struct HowFar {
-    begun: Instant,
-    shown: Instant,
+    pace: Pace,
     /// Sealed bytes that came, those of an earlier visit, and all that are there.
     moved: u64,
     held: u64,
@@ -37,14 +34,16 @@ struct HowFar {
 
 impl<'a> FetchTold<'a> {
     pub(crate) fn new(json: bool, places: &'a ArrivalPlaces) -> FetchTold<'a> {
-        let begun = Instant::now();
-        let far = Mutex::new(HowFar { begun, shown: begun, moved: 0, held: 0, all: 0 });
+        let far = HowFar { pace: Pace::new(silence::patience(None)), moved: 0, held: 0, all: 0 };
+        let far = Mutex::new(far);
         FetchTold { json, terminal: StatusLine::new(), places, far }
     }
 
     /// Tells of an event.
     pub(crate) fn event(&self, event: &FetchEvent<'_>) {
         let Ok(mut far) = self.far.lock() else { return };
+        let now = far.pace.now();
+        far.pace.happens(now);
         match event {
             FetchEvent::Listed { bytes, .. } => far.all = *bytes,
             FetchEvent::Begun { held, .. } => far.held += held,
@@ -59,20 +58,38 @@ impl<'a> FetchTold<'a> {
             self.terminal.clear();
             if wrong { note(line) } else { tell(line) }
         }
-        let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal.is_shown()) && far.shown.elapsed() >= pause {
-            far.shown = Instant::now();
-            if self.json {
-                tell(far.value());
-            } else {
-                self.terminal.draw(&far.line());
-            }
+        self.show_far(&mut far, None);
+    }
+
+    /// Shows how far it is, with the words for a silence of the broker.
+    pub(crate) fn show(&self, silence: Option<&str>) {
+        if let Ok(mut far) = self.far.lock() {
+            self.show_far(&mut far, silence);
         }
+    }
+
+    fn show_far(&self, far: &mut HowFar, silence: Option<&str>) {
+        let now = far.pace.now();
+        if !(self.json || self.terminal.is_shown()) || !far.pace.is_due(now, self.json) {
+            return;
+        }
+        far.pace.measure(now, far.moved);
+        if self.json {
+            tell(far.value());
+        } else {
+            self.terminal.draw(&far.line(silence));
+        }
+    }
+
+    /// Returns for how long nothing has happened.
+    pub(crate) fn quiet(&self) -> Duration {
+        self.far.lock().map(|far| far.pace.quiet(far.pace.now())).unwrap_or_default()
     }
 
     /// Says what the visit came to; `quiet`: only where something came.
     pub(crate) fn finish(&self, tally: Option<&FetchTally>, quiet: bool) {
-        let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return self.terminal.clear() };
+        self.terminal.clear();
+        let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return };
         let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
         if quiet && received + delivered + failed == 0 {
             return;
@@ -87,8 +104,7 @@ impl<'a> FetchTold<'a> {
             value["failed_entries"] = failed_entries.into();
             return tell(&value);
         }
-        self.terminal.clear();
-        let time = far.begun.elapsed();
+        let time = far.pace.now();
         let rate = per_second(far.moved, time);
         note(format_args!("{} received, {}, {rate}", counted(received, "transfer"), bytes(far.moved)));
     }
@@ -176,9 +192,10 @@ impl<'a> FetchTold<'a> {
 }
 
 impl HowFar {
-    fn line(&self) -> String {
-        let time = self.begun.elapsed();
-        format!("{} of {}  {}", bytes(self.moved + self.held), bytes(self.all), per_second(self.moved, time))
+    fn line(&self, silence: Option<&str>) -> String {
+        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        let silence = silence.map_or_else(String::new, |silence| format!("{silence}  "));
+        format!("{silence}{} of {}  {rate}", bytes(self.moved + self.held), bytes(self.all))
     }
 
     fn value(&self) -> Value {
@@ -187,7 +204,7 @@ impl HowFar {
             "moved_bytes": self.moved,
             "held_bytes": self.held,
             "announced_bytes": self.all,
-            "seconds": self.begun.elapsed().as_secs_f64(),
+            "seconds": self.pace.now().as_secs_f64(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! What is shown of an upload while it runs, and at its end.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use strait_transfer::broker::upload::{ObjectSize, UploadEvent, UploadTally};
@@ -10,13 +10,12 @@ use strait_transfer::path::Printable;
 use super::name;
 use crate::files::day_and_time;
 use crate::output::{note, tell};
+use crate::pace::Pace;
 use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second, ratio, span};
 
-/// How often a line on a terminal is written anew, as for files.
-const SHOWN: Duration = Duration::from_millis(250);
-/// How often a JSON event tells how far it is, and how long a command runs before a line shows it.
-const TOLD: Duration = Duration::from_secs(1);
+/// How long a command runs before a line shows how far it is.
+const SOON: Duration = Duration::from_secs(1);
 
 /// Follows an upload.
 pub(super) struct PutMeter {
@@ -28,8 +27,7 @@ pub(super) struct PutMeter {
 }
 
 struct Counted {
-    begun: Instant,
-    shown: Instant,
+    pace: Pace,
     /// Bytes of files that were read, and those of all objects that were begun.
     read: u64,
     announced: u64,
@@ -43,11 +41,9 @@ struct Counted {
 }
 
 impl PutMeter {
-    pub(super) fn new(json: bool, what: String) -> PutMeter {
-        let begun = Instant::now();
+    pub(super) fn new(json: bool, what: String, patience: Duration) -> PutMeter {
         let now = Counted {
-            begun,
-            shown: begun,
+            pace: Pace::new(patience),
             read: 0,
             announced: 0,
             last: 0,
@@ -62,6 +58,8 @@ impl PutMeter {
     /// Takes an event.
     pub(super) fn event(&self, event: &UploadEvent) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        let time = now.pace.now();
+        now.pace.happens(time);
         now.count(event);
         if self.json {
             if let Some(value) = told(event) {
@@ -83,18 +81,32 @@ impl PutMeter {
                 _ => {}
             }
         }
-        let pause = if self.json { TOLD } else { SHOWN };
-        if (self.json || self.terminal.is_shown())
-            && now.begun.elapsed() >= TOLD
-            && now.shown.elapsed() >= pause
-        {
-            now.shown = Instant::now();
-            if self.json {
-                tell(now.value("progress"));
-            } else {
-                self.terminal.draw(&now.line(&self.what));
-            }
+        self.show_counted(&mut now, None);
+    }
+
+    /// Shows how far it is, with the words for a silence of the broker.
+    pub(super) fn show(&self, silence: Option<&str>) {
+        self.show_counted(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner), silence);
+    }
+
+    fn show_counted(&self, now: &mut Counted, silence: Option<&str>) {
+        let time = now.pace.now();
+        let is_shown = (self.json || self.terminal.is_shown()) && time >= SOON;
+        if !is_shown || !now.pace.is_due(time, self.json) {
+            return;
         }
+        now.pace.measure(time, now.sent);
+        if self.json {
+            tell(now.value("progress"));
+        } else {
+            self.terminal.draw(&now.line(&self.what, silence));
+        }
+    }
+
+    /// Returns for how long nothing has happened.
+    pub(super) fn quiet(&self) -> Duration {
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        now.pace.quiet(now.pace.now())
     }
 
     /// Says how it ended.
@@ -102,7 +114,7 @@ impl PutMeter {
         let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
         self.terminal.clear();
         let Some(tally) = tally else { return };
-        let (size, time) = (tally.size, now.begun.elapsed());
+        let (size, time) = (tally.size, now.pace.now());
         if self.json {
             let mut value = now.value("done");
             value["stored"] = tally.stored.into();
@@ -162,14 +174,15 @@ impl Counted {
         }
     }
 
-    fn line(&self, what: &str) -> String {
-        let (time, part) = (self.begun.elapsed(), self.read.saturating_mul(100).checked_div(self.announced));
+    fn line(&self, what: &str, silence: Option<&str>) -> String {
+        let part = self.read.saturating_mul(100).checked_div(self.announced).unwrap_or(100).min(100);
+        let far = format!("{what}  {} of {} {part}%", bytes(self.read), bytes(self.announced));
+        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        if let Some(silence) = silence {
+            return format!("{silence}  {far}  {rate}");
+        }
         format!(
-            "{what}  {} of {} {}%  {}  {} sent, ratio {}  {} of {} stored",
-            bytes(self.read),
-            bytes(self.announced),
-            part.unwrap_or(100).min(100),
-            per_second(self.read, time),
+            "{far}  {rate}  {} sent, ratio {}  {} of {} stored",
             bytes(self.sent),
             ratio(self.read, self.sent),
             self.stored,
@@ -180,7 +193,7 @@ impl Counted {
     fn value(&self, event: &str) -> Value {
         json!({
             "event": event,
-            "seconds": self.begun.elapsed().as_secs_f64(),
+            "seconds": self.pace.now().as_secs_f64(),
             "read_bytes": self.read,
             "announced_bytes": self.announced,
             "sent_bytes": self.sent,

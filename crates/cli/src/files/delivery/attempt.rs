@@ -25,6 +25,7 @@ use crate::failure::Failure;
 use crate::flags::FilePriority;
 use crate::outbox::{OutboxHome, now};
 use crate::running::CarryingNode;
+use crate::silence;
 
 /// How a try ended.
 pub(super) enum TryEnd {
@@ -101,7 +102,7 @@ pub(super) struct DeliveryTry {
 impl DeliveryTry {
     /// A try to send to a peer; it is a broker that is to keep it, or the receiver.
     pub(super) fn new(peer: PublicKey, by_broker: bool, here: PeerHere) -> DeliveryTry {
-        let meter = Mutex::new(MeterState::new());
+        let meter = Mutex::new(MeterState::new(silence::patience(None)));
         let (cancel, moved, left) = (AtomicBool::new(false), AtomicBool::new(false), AtomicU64::new(0));
         DeliveryTry { peer, by_broker, here, cancel, stream: OnceLock::new(), meter, moved, left }
     }

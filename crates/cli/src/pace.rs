@@ -1,0 +1,139 @@
+//! The clock of what is shown of a transfer: when something happened, when it was shown, and the rate of the last seconds.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// How often a line on a terminal is written anew: as often as a person reads numbers.
+const SHOWN: Duration = Duration::from_millis(250);
+/// How often a JSON event tells how far it is.
+const TOLD: Duration = Duration::from_secs(1);
+/// Samples of a span of time.
+const SAMPLES: u32 = 20;
+
+/// The clock. Times are since its beginning.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    begun: Instant,
+    shown: Duration,
+    happened: Duration,
+    rate: RecentRate,
+}
+
+impl Pace {
+    /// A clock that begins now; the rate is that of the last half of `patience`, the silence that the transfer bears.
+    pub(crate) fn new(patience: Duration) -> Pace {
+        let (shown, happened) = (Duration::ZERO, Duration::ZERO);
+        Pace { begun: Instant::now(), shown, happened, rate: RecentRate::new(patience / 2) }
+    }
+
+    /// Returns the time now.
+    pub(crate) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Notes that something happened.
+    pub(crate) const fn happens(&mut self, now: Duration) {
+        self.happened = now;
+    }
+
+    /// Returns for how long nothing has happened.
+    pub(crate) const fn quiet(&self, now: Duration) -> Duration {
+        now.saturating_sub(self.happened)
+    }
+
+    /// Returns true, and begins the next pause, if it is time to show how far it is.
+    pub(crate) fn is_due(&mut self, now: Duration, json: bool) -> bool {
+        let due = now.saturating_sub(self.shown) >= if json { TOLD } else { SHOWN };
+        if due {
+            self.shown = now;
+        }
+        due
+    }
+
+    /// Takes how many bytes there are by now.
+    pub(crate) fn measure(&mut self, now: Duration, bytes: u64) {
+        self.rate.add(now, bytes);
+    }
+
+    /// Returns the bytes a second of the last seconds before the last measurement.
+    pub(crate) fn rate(&self) -> f64 {
+        self.rate.per_second()
+    }
+}
+
+/// The rate of a sum over the last span of time.
+#[derive(Debug)]
+struct RecentRate {
+    span: Duration,
+    /// Times and sums, the earliest first, of which at most one is before the span.
+    samples: VecDeque<(Duration, u64)>,
+}
+
+impl RecentRate {
+    fn new(span: Duration) -> RecentRate {
+        RecentRate { span, samples: VecDeque::from([(Duration::ZERO, 0)]) }
+    }
+
+    fn add(&mut self, now: Duration, sum: u64) {
+        // The last one stands for all within a short time, so that there are not too many.
+        let before = self.samples.len().checked_sub(2).and_then(|at| self.samples.get(at));
+        if before.is_some_and(|(at, _)| now.saturating_sub(*at) < self.span / SAMPLES) {
+            self.samples.pop_back();
+        }
+        self.samples.push_back((now, sum));
+        let from = now.saturating_sub(self.span);
+        while self.samples.get(1).is_some_and(|(at, _)| *at <= from) {
+            self.samples.pop_front();
+        }
+    }
+
+    fn per_second(&self) -> f64 {
+        let (Some((from, first)), Some((to, last))) = (self.samples.front(), self.samples.back()) else {
+            return 0.0;
+        };
+        let seconds = to.saturating_sub(*from).as_secs_f64();
+        if seconds > 0.0 { last.saturating_sub(*first) as f64 / seconds } else { 0.0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds_and_of_nothing_none() {
+        let mut pace = Pace::new(Duration::from_secs(10));
+        assert_eq!(pace.rate(), 0.0);
+        let mut measure = |quarter: u32, bytes| {
+            pace.measure(Duration::from_millis(250) * quarter, bytes);
+            pace.rate()
+        };
+        // 4 kB/s for 10 s.
+        let rates: Vec<f64> = (1..=40).map(|quarter| measure(quarter, 1_000 * u64::from(quarter))).collect();
+        assert!(rates.iter().all(|rate| (rate - 4_000.0).abs() < 1.0), "{rates:?}");
+        // Nothing more: as long as the last seconds have some of it, that is the rate.
+        let rates: Vec<f64> = (41..=61).map(|quarter| measure(quarter, 40_000)).collect();
+        assert!(rates.is_sorted_by(|a, b| a >= b), "{rates:?}");
+        assert_eq!(rates.last(), Some(&0.0));
+        // It goes on.
+        assert!(measure(65, 44_000) > 0.0);
+    }
+
+    #[test]
+    fn samples_are_few_however_often_it_is_measured() {
+        let mut rate = RecentRate::new(Duration::from_secs(5));
+        for milliseconds in 0..60_000 {
+            rate.add(Duration::from_millis(milliseconds), 7 * milliseconds);
+        }
+        assert!(rate.samples.len() <= SAMPLES as usize + 3, "{}", rate.samples.len());
+        assert!((rate.per_second() - 7_000.0).abs() < 1.0, "{}", rate.per_second());
+    }
+
+    #[test]
+    fn bytes_that_do_not_count_any_more_are_no_rate() {
+        let mut rate = RecentRate::new(Duration::from_secs(5));
+        rate.add(Duration::from_secs(1), 1_000);
+        rate.add(Duration::from_secs(2), 0);
+        assert_eq!(rate.per_second(), 0.0);
+    }
+}

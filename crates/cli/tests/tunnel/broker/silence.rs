@@ -1,0 +1,52 @@
+//! A broker that hangs while something is put there.
+
+use std::fs;
+
+use super::{Scene, allowed_with_broker};
+use crate::files::noise;
+use crate::pair::eventually;
+use crate::silence::{RunningCommand, StoppedProcesses};
+
+#[test]
+fn a_command_at_a_broker_that_hangs_says_so_and_goes_on() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::new();
+    scene.start_sender();
+    for (name, seed) in [("f", 5), ("g", 6)] {
+        fs::write(scene.source().join(name), noise(8_000_000, seed)).unwrap();
+    }
+    let before = scene.post.hosts.link.traffic().unwrap();
+    let put = |name: &str, more: &[&str]| {
+        let arguments = [&["put", name, "site-b", "--to", "site-c", "--max-rate", "8Mbit"], more].concat();
+        let mut command = scene.sender.as_ref().unwrap().command(&arguments);
+        command.current_dir(scene.source());
+        RunningCommand::begin(command, scene.dir.path(), name)
+    };
+    let (mut plain, mut json) = (put("f", &[]), put("g", &["--json"]));
+    let moved = || scene.post.hosts.link.traffic().unwrap().since(before).bytes();
+    eventually("both move", || moved() > 2_000_000);
+    let stopped = StoppedProcesses::service(scene.broker.as_ref().unwrap().pid(), "strait-broker");
+    let mut list = scene.sender.as_ref().unwrap().command(&["ls", "site-b:", "--sent"]);
+    list.current_dir(scene.source());
+    let mut list = RunningCommand::begin(list, scene.dir.path(), "list");
+    for command in [&plain, &list] {
+        eventually("it is said", || command.errors().contains("nothing from site-b for "));
+    }
+    let is_silent = |event: &serde_json::Value| event["event"] == "silent" && event["peer"] == "site-b";
+    eventually("there is an event", || json.events().iter().any(is_silent));
+    drop(stopped);
+    for command in [&mut plain, &mut json, &mut list] {
+        command.end();
+    }
+    plain.assert_said_once("site-b", true);
+    list.assert_said_once("site-b", false);
+    assert!(json.events().iter().any(|event| event["event"] == "heard"));
+    assert_eq!(scene.letters().len(), 2);
+    scene.start_receiver();
+    scene.good(scene.fetch());
+    for name in ["f", "g"] {
+        assert!(fs::read(scene.source().join(name)).unwrap() == fs::read(scene.here().join(name)).unwrap());
+    }
+}
