@@ -5,11 +5,13 @@
 //! gives what to write to the terminal: output as it came, and around it what shows and takes back predictions. Only the row of the cursor is
 //! ever touched. `docs/design/login-prediction.md` has the rules.
 //!
+//! - `doubt`: rows whose columns are not sure; in them nothing is ever written.
 //! - `keys`: typed bytes as keys. `line`: a row, and what keys do to it.
 //! - `guesses`: keys without an answer, and what is expected of them; `prompts`: where echo was seen.
 //! - `display`: whether it is shown. `position`: where in output something may be written. `paint`: the bytes.
 
 mod display;
+mod doubt;
 mod guesses;
 mod keys;
 mod line;
@@ -26,6 +28,7 @@ use strait_clock::Time;
 use vt100::{Parser, Screen};
 
 use self::display::Display;
+use self::doubt::Doubt;
 use self::guesses::Guesses;
 use self::keys::{Key, KeyReader};
 use self::line::Line;
@@ -65,6 +68,7 @@ pub struct Predictor {
     /// What the terminal shows, but for predictions.
     parser: Parser,
     position: Position,
+    doubt: Doubt,
     reader: KeyReader,
     guesses: Guesses,
     display: Display,
@@ -81,6 +85,7 @@ impl Predictor {
         Predictor {
             parser: Parser::new(rows, columns, 0),
             position: Position::default(),
+            doubt: Doubt::default(),
             reader: KeyReader::default(),
             guesses: Guesses::new(),
             display: Display::new(mode),
@@ -136,19 +141,32 @@ impl Predictor {
         let mut out = Vec::with_capacity(bytes.len());
         self.take_back(&mut out);
         out.extend_from_slice(bytes);
-        self.position.advance(bytes);
         self.guesses.count_lines(bytes);
-        // One step for each stretch of text: behind it, the echo of a key may be what nothing later shows.
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let len = if self.guesses.is_empty() { rest.len() } else { step(rest) };
-            self.parser.process(&rest[..len]);
-            self.guesses.compare(self.parser.screen());
-            rest = &rest[len..];
+        let text = self.doubt.read(bytes);
+        let mut from = 0;
+        for end in text.doubtful {
+            self.follow(&text.bytes[from..end]);
+            if !self.position.is_in_string() {
+                self.doubt.add(self.parser.screen());
+            }
+            from = end;
         }
+        self.follow(&text.bytes[from..]);
         self.settle(now);
         self.show(&mut out);
         out
+    }
+
+    /// Follows output. One step for each stretch of text: behind it, the echo of a key may be what nothing later shows.
+    fn follow(&mut self, mut bytes: &[u8]) {
+        self.position.advance(bytes);
+        while !bytes.is_empty() {
+            let len = if self.guesses.is_empty() { bytes.len() } else { step(bytes) };
+            self.parser.process(&bytes[..len]);
+            self.doubt.process(&bytes[..len]);
+            self.guesses.compare(self.parser.screen());
+            bytes = &bytes[len..];
+        }
     }
 
     /// Returns what this program itself writes on the terminal and leaves the row of the cursor as the session has it, with what takes
@@ -176,6 +194,22 @@ impl Predictor {
         self.guesses.taken(input_offset, now);
         self.guesses.compare(self.parser.screen());
         self.due(now)
+    }
+
+    /// Returns the bytes that show the row of the cursor on an empty row, from its beginning, and bring the cursor to its place. No column
+    /// is named where one is in doubt: what is before the cursor is written twice.
+    #[must_use]
+    pub fn row_again(&self) -> String {
+        let screen = self.parser.screen();
+        let (row, column) = screen.cursor_position();
+        let front = |columns| screen.rows_formatted(0, columns).nth(usize::from(row)).unwrap_or_default();
+        let whole = front(screen.size().1.get());
+        let place = if self.doubt.is_sure(screen) {
+            format!("\x1b[{}G", column + 1)
+        } else {
+            format!("\x1b[m\r{}", front(column))
+        };
+        [whole, place, screen.attributes_formatted()].concat()
     }
 
     /// To be called at [`Predictor::deadline`]: takes back what was not answered.
@@ -206,6 +240,7 @@ impl Predictor {
         self.guesses.clear();
         let (rows, columns) = cells(size);
         self.parser.set_size(rows, columns);
+        self.doubt.resize(self.parser.screen());
         out
     }
 
@@ -229,7 +264,9 @@ impl Predictor {
     /// Brings the row of the cursor to what is predicted of it.
     fn show(&mut self, out: &mut Vec<u8>) {
         let screen = self.parser.screen();
-        let wanted = if self.display.shows() && self.position.is_plain() {
+        let is_due = self.display.shows() && !self.guesses.is_empty();
+        let is_plain = self.position.is_plain() && self.doubt.is_between();
+        let wanted = if is_due && is_plain && self.doubt.is_sure(screen) {
             self.guesses.draw(screen, self.display.underlines())
         } else {
             None

@@ -1,6 +1,6 @@
 //! What was typed, as keys: the few whose effect can be foretold, and all others.
 
-use unicode_width::UnicodeWidthChar;
+use super::doubt;
 
 /// A key, by what it does to the line that the cursor is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,12 +73,9 @@ impl KeyReader {
     }
 }
 
-/// A character of 1 or 2 cells can be foretold; one of none joins what is before it, which terminals do in different ways.
+/// A character of 1 or 2 cells can be foretold; not one that joins what is before it, which terminals do in different ways.
 fn printable(character: char) -> Key {
-    match character.width() {
-        Some(width @ 1..=2) => Key::Text(character, if width == 2 { 2 } else { 1 }),
-        _ => Key::Other,
-    }
+    doubt::width(character, false).map_or(Key::Other, |width| Key::Text(character, width))
 }
 
 /// The key at the front of `bytes`, which begins with an ASCII byte, and its length.

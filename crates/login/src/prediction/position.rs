@@ -49,6 +49,11 @@ impl Position {
         self.state == State::Ground && !self.graphics && !self.shifted && !self.insert && !self.origin
     }
 
+    /// Whether what comes is part of a string, which no terminal shows.
+    pub(super) fn is_in_string(&self) -> bool {
+        matches!(self.state, State::Text(_))
+    }
+
     fn byte(&mut self, byte: u8) {
         // CAN and SUB end any sequence; ESC begins one anywhere.
         match byte {

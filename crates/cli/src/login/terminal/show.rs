@@ -199,13 +199,11 @@ impl LoginTerminal {
     /// Returns the bytes that draw again whatever a line of this program's own has hidden.
     fn shown_again(&self) -> String {
         let Some(predictor) = &self.predictor else { return String::new() };
-        let screen = predictor.screen();
+        // Else the line with the cursor, as a shell would do it.
         if self.sane.is_on_other_screen() {
-            return screen.state_formatted();
+            predictor.screen().state_formatted()
+        } else {
+            predictor.row_again()
         }
-        // The line with the cursor, as a shell would do it.
-        let (row, column) = screen.cursor_position();
-        let line = screen.rows_formatted(0, screen.size().1.get()).nth(usize::from(row)).unwrap_or_default();
-        format!("{line}\x1b[{}G", column + 1)
     }
 }
