@@ -247,7 +247,7 @@ impl Predictor {
     /// When [`Predictor::due`] is to be called.
     #[must_use]
     pub fn deadline(&self) -> Option<Time> {
-        let late = self.guesses.oldest().filter(|_| self.display.predicts() && !self.display.shows());
+        let late = self.guesses.oldest().filter(|_| self.display.predicts() && !self.display.is_late());
         let late = late.map(|typed| typed + LATE);
         late.into_iter().chain(self.guesses.deadline()).min()
     }

@@ -46,6 +46,10 @@ impl Display {
         self.late = late;
     }
 
+    pub(super) fn is_late(&self) -> bool {
+        self.late
+    }
+
     pub(super) fn predicts(&self) -> bool {
         self.mode != PredictMode::Never
     }

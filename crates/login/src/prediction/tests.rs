@@ -384,6 +384,22 @@ fn a_late_answer_is_not_waited_for() {
     seat.shows("$ a");
 }
 
+/// Also where predictions are shown that an answer in time would have confirmed before they are underlined.
+#[test]
+fn what_has_no_answer_in_time_is_underlined() {
+    let mut seat = Seat::at_known_prompt();
+    seat.predictor.round_trip(Duration::from_millis(45));
+    let is_underlined = |seat: &Seat| seat.terminal.screen().cell(2, 2).unwrap().underline();
+    seat.typed("a");
+    seat.shows("$ a");
+    assert!(!is_underlined(&seat));
+    seat.wait(250);
+    seat.shows("$ a");
+    assert!(is_underlined(&seat));
+    seat.output("a");
+    assert!(!is_underlined(&seat));
+}
+
 /// Keys one after the other, each answered after the next was typed, then as many backspaces as bash takes.
 #[test]
 fn characters_that_terminals_join_are_left_as_they_came() {

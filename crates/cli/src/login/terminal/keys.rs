@@ -158,7 +158,8 @@ impl LoginTerminal {
             let shown = [&b"\x1b[?1049h"[..], screen.state_formatted().as_bytes()].concat();
             self.out.push(&shown, 0);
         } else {
-            self.draw_again();
+            let shown = self.shown_again();
+            self.out.push(shown.as_bytes(), 0);
         }
         self.resize();
     }

@@ -186,18 +186,25 @@ impl LoginTerminal {
             let shown = self.first_line(line);
             self.out.push(shown.as_bytes(), 0);
         } else {
-            self.out.push(format!("\r\nstrait: {line}\r\n").as_bytes(), 0);
+            // Whatever is typed next is shown behind the prompt.
+            let own = format!("\r\nstrait: {line}\r\n{}", self.shown_again());
+            match &mut self.predictor {
+                Some(predictor) => self.out.push(&predictor.beside(own.as_bytes()), 0),
+                None => self.out.push(own.as_bytes(), 0),
+            }
         }
     }
 
-    /// Draws what a line of this program's own has hidden.
+    /// Draws what a line of this program's own has hidden of a program's screen.
     pub(super) fn draw_again(&mut self) {
-        let shown = self.shown_again();
-        self.out.push(shown.as_bytes(), 0);
+        if self.sane.is_on_other_screen() {
+            let shown = self.shown_again();
+            self.out.push(shown.as_bytes(), 0);
+        }
     }
 
     /// Returns the bytes that draw again whatever a line of this program's own has hidden.
-    fn shown_again(&self) -> String {
+    pub(super) fn shown_again(&self) -> String {
         let Some(predictor) = &self.predictor else { return String::new() };
         // Else the line with the cursor, as a shell would do it.
         if self.sane.is_on_other_screen() {

@@ -89,7 +89,9 @@ fn a_session_goes_on_when_its_path_or_a_daemon_was_away() {
     goes_on(&mut screen);
     // The daemon here is another one.
     place.stop(0);
+    // The line with the prompt is there again, for what is typed meanwhile.
     screen.sees("is lost");
+    screen.sees("> ");
     screen.types("echo away''2\r");
     place.start(0, "");
     screen.sees("again");
