@@ -11,11 +11,13 @@ use super::context::{CONTROL_TOS, Outlet, TxContext};
 use super::history::LinkHistory;
 use super::inner_mtu::announce_mtu;
 use super::link::Link;
+use super::path_mtu;
 use super::queue::share_of;
 use super::train::{Heading, Via};
 use super::transmitter::Transmitter;
 use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
+use crate::outer::outer_len;
 use crate::reports::ReceivedReport;
 use crate::{HeaderChange, Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
 
@@ -118,14 +120,7 @@ impl Outbound {
     }
 
     /// Sends a control datagram to a peer.
-    fn send_control(
-        &mut self,
-        via: Via,
-        to: SocketAddr,
-        bytes: &[u8],
-        now: Time,
-        outlet: &mut impl Outlet,
-    ) {
+    fn send_control(&mut self, via: Via, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
         let heading = self.control_heading(via, to, bytes.len());
         self.stages.transmitter.departure.send_control(heading, bytes, now, outlet);
     }
@@ -138,10 +133,14 @@ impl Outbound {
 
     /// Returns the heading of a control datagram of `len` bytes: a peer's path may be known not to take it whole.
     fn control_heading(&self, via: Via, to: SocketAddr, len: usize) -> Heading {
-        let associations = self.links.values().map(|link| &link.association);
-        let there = associations.filter(|it| it.endpoint == Some(to)).find(|_| via == Via::Udp);
-        let via = there.map_or(via, |association| association.via_of_quic(to, len));
-        Heading { via, to, tos: CONTROL_TOS }
+        let heading = |via| Heading { via, to, tos: CONTROL_TOS };
+        // One that every path takes is on its way at once.
+        if via != Via::Udp || len + outer_len(to) <= usize::from(path_mtu::floor_of(Some(to))) {
+            return heading(via);
+        }
+        let mut associations = self.links.values().map(|link| &link.association);
+        let there = associations.find(|association| association.endpoint == Some(to));
+        heading(there.map_or(via, |association| association.via_of_quic(to, len)))
     }
 
     /// Sends something of the node's own to `peer`, if there is a link to it.

@@ -101,8 +101,8 @@ pub(crate) struct PathMtu {
     probe: Option<PendingProbe>,
     /// Id and size of the probes whose answers count, by id: none that was sent on another path, or before a doubt.
     asked: [Option<(u16, u16)>; ANSWERABLE],
-    /// Whether anything was sent since the last answer that a smaller path would lose.
-    large_sent: bool,
+    /// The largest datagram since the last answer: a smaller path would have lost it.
+    largest_sent: u16,
     next_at: Time,
     last_id: u16,
     repeats: Repeats,
@@ -122,7 +122,7 @@ impl PathMtu {
             try_ceiling: false,
             probe: None,
             asked: [None; ANSWERABLE],
-            large_sent: false,
+            largest_sent: 0,
             next_at: Time::MAX,
             last_id: 0,
             repeats: Repeats::new(),
@@ -149,7 +149,7 @@ impl PathMtu {
             try_ceiling: true,
             probe: None,
             asked: [None; ANSWERABLE],
-            large_sent: false,
+            largest_sent: 0,
             next_at: Time::ZERO,
             last_id: 0,
             repeats: Repeats::new(),
@@ -193,7 +193,7 @@ impl PathMtu {
 
     /// The same, while a late answer would still be believed.
     fn distrust(&mut self, now: Time) {
-        if self.outer() == self.floor || !self.large_sent {
+        if self.outer() == self.floor || self.largest_sent <= self.floor {
             return;
         }
         match self.phase {
@@ -233,8 +233,8 @@ impl PathMtu {
     }
 
     /// A datagram of `size`, outer IP header included, was sent.
-    pub(crate) const fn note_sent(&mut self, size: usize) {
-        self.large_sent |= size > self.floor as usize;
+    pub(crate) fn note_sent(&mut self, size: usize) {
+        self.largest_sent = self.largest_sent.max(u16::try_from(size).unwrap_or(u16::MAX));
     }
 
     /// Asked under traffic, until it gives none: a probe to send at `now`, if one is due. `heard` counts what comes from the
@@ -265,7 +265,7 @@ impl PathMtu {
             }
             None => 0,
         };
-        self.base_due |= tries > 0 && self.may_be_base();
+        self.base_due |= tries > 0 && matches!(self.phase, Phase::Doubted { .. }) && self.may_be_base();
         let size = self.next_size(now)?;
         self.probe = Some(PendingProbe { size, tries: tries + 1, heard });
         Some(Wanted { again: tries > 0, ..self.ask(size, now) })
@@ -300,7 +300,7 @@ impl PathMtu {
             return false;
         }
         let larger = size > self.outer();
-        self.large_sent = false;
+        self.largest_sent = 0;
         self.low = self.low.max(size);
         self.high = self.high.max(self.low);
         if self.probe.is_some_and(|probe| probe.size <= size) {
@@ -308,7 +308,8 @@ impl PathMtu {
             self.next_at = now;
         }
         self.settle_if_found(now);
-        larger
+        // While a size is in doubt, no smaller one is news.
+        larger && !matches!(self.phase, Phase::Doubted { .. })
     }
 
     /// The system refused to send `size`: nothing that large leaves this machine.
@@ -333,7 +334,7 @@ impl PathMtu {
         if size <= self.low {
             // What used to pass no longer does: a black hole (RFC 8899 section 4.3).
             self.asked = [None; ANSWERABLE];
-            (self.phase, self.large_sent) = (Phase::Searching, false);
+            (self.phase, self.largest_sent) = (Phase::Searching, 0);
             self.high = size.saturating_sub(1).clamp(self.floor, self.ceiling);
             self.rely_on_floor();
         } else {
@@ -356,12 +357,13 @@ impl PathMtu {
         }
     }
 
-    /// The size to try: the largest first, as most paths take it, then by halves.
+    /// The size to try: the largest first, as most paths take it, then the least of IPv6, then by halves.
     fn next_size(&mut self, now: Time) -> Option<u16> {
         match self.phase {
             Phase::Fixed | Phase::Assumed => None,
             Phase::Doubted { .. } => Some(self.high),
             Phase::Searching if self.try_ceiling => Some(self.ceiling),
+            Phase::Searching if self.may_be_base() => Some(BASE),
             Phase::Searching => Some(self.low + (self.high - self.low).div_ceil(2)),
             Phase::Settled { raise_at } if raise_at <= now && self.low < self.ceiling => {
                 self.phase = Phase::Searching;
@@ -369,7 +371,10 @@ impl PathMtu {
                 self.try_ceiling = true;
                 Some(self.ceiling)
             }
-            Phase::Settled { .. } if self.low > self.floor && self.large_sent => Some(self.low),
+            // QUIC's smallest datagrams find out by themselves.
+            Phase::Settled { .. } if self.low > self.floor && self.largest_sent > BASE.min(self.low - 1) => {
+                Some(self.low)
+            }
             Phase::Settled { .. } => {
                 self.next_at = now + CONFIRM_EVERY;
                 None
@@ -379,7 +384,7 @@ impl PathMtu {
 }
 
 /// What every path to `endpoint` is taken to carry.
-fn floor_of(endpoint: Option<SocketAddr>) -> u16 {
+pub(crate) fn floor_of(endpoint: Option<SocketAddr>) -> u16 {
     match endpoint.map(|it| it.ip().to_canonical()) {
         Some(IpAddr::V4(_)) => BASE_V4,
         Some(IpAddr::V6(_)) | None => BASE,

@@ -202,6 +202,8 @@ fn conditional() -> Vec<Conditional> {
         only(libc::SYS_ioctl, 1, ALL, 0x4004_9409),
         // The filter of packets directly behind IP.
         only(libc::SYS_setsockopt, 2, ALL, flag(libc::SO_ATTACH_FILTER)),
+        // Whether routers may fragment what is sent.
+        only(libc::SYS_setsockopt, 2, ALL, flag(libc::IP_MTU_DISCOVER)),
         // A limit is looked at.
         only(libc::SYS_prlimit64, 2, ALL, 0),
         // This process ends itself, as it does when it panics.
