@@ -206,13 +206,15 @@ impl PeerRecord {
     /// The attempt that is due at `now`, if one is.
     pub(crate) fn next_attempt(&mut self, now: Time) -> Option<NextAttempt> {
         // A name may lead astray. Where the peer was heard is tried in turn with where its name leads.
-        if self.pairs.in_use().is_some() && self.initiation.failures() % 2 == 1 {
+        if self.pairs.in_use().is_some() && self.initiation.is_second_turn() {
             self.initiation.resolved();
         }
-        // The configuration comes first, and in turn with it the place of an earlier run.
-        if let Some(at) = self.remembered.filter(|at| self.endpoint != Some(*at))
+        // The configuration comes first, and in turn with it the place of an earlier run. An attempt whose name gives no address
+        // has been there already.
+        if let Some(at) = self.remembered
+            && self.endpoint.is_some_and(|endpoint| endpoint != at)
             && self.pairs.in_use().is_none()
-            && self.initiation.failures() % 2 == 1
+            && self.initiation.is_second_turn()
         {
             return self.initiation.next(&Where::Address(at), Some(at), self.answered_until(), now);
         }

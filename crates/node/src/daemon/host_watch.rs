@@ -5,6 +5,7 @@ use std::io;
 use std::net::IpAddr;
 
 use strait_ipsec::PeerId;
+use strait_scheduler::Budget;
 
 use super::Daemon;
 use crate::config::PeerSection;
@@ -14,9 +15,16 @@ use crate::path_memory::PathKey;
 /// Names in one line of the log; the rest is counted.
 const NAMED: usize = 3;
 
+/// Changes of the host's network that end pauses: eight at once, as when it starts, and one in 10 s. Some hosts' routes change without
+/// end.
+const CHANGES: (u64, u64) = (1, 80);
+/// What one of them takes of that.
+const CHANGE: u64 = 10;
+
 /// What is known of the ways to peers.
 pub(super) struct HostWatch {
     routes: OuterRoutes,
+    changes: Budget,
     /// The interface by which a peer's endpoint is reached, if there is one.
     outer: BTreeMap<PeerId, Option<String>>,
 }
@@ -24,7 +32,8 @@ pub(super) struct HostWatch {
 impl HostWatch {
     /// Knows nothing yet.
     pub(super) fn new() -> io::Result<HostWatch> {
-        Ok(HostWatch { routes: OuterRoutes::open()?, outer: BTreeMap::new() })
+        let changes = Budget::new(CHANGES.0, CHANGES.1);
+        Ok(HostWatch { routes: OuterRoutes::open()?, changes, outer: BTreeMap::new() })
     }
 
     /// The interface by which datagrams leave to a peer.
@@ -87,10 +96,14 @@ impl Daemon {
         moved.into_iter().for_each(|id| self.control.route_changed(id, now));
     }
 
-    /// Links, addresses, routes or the resolver may be others: what failed for want of them is tried at once.
+    /// Links, addresses, routes or the resolver may be others: what failed for want of them is tried at once, unless they change
+    /// all the time.
     pub(super) fn outside_changed(&mut self) {
         self.look_outside();
         let now = self.clock.now();
+        if !self.watch.changes.take(CHANGE, now) {
+            return;
+        }
         self.names.outdate();
         self.give_up_queries(now);
         self.control.outside_changed(now);

@@ -145,7 +145,8 @@ fn query(name: &[u8], answer: OwnedFd) -> i32 {
     // SAFETY: takes an integer.
     unsafe { libc::alarm(SECONDS_MAX) };
     let Ok(asker) = answer.try_clone() else { return 1 };
-    thread::spawn(move || end_with(&asker));
+    // Without it, the alarm ends this process.
+    let _ = thread::Builder::new().spawn(move || end_with(&asker));
     let text = match String::from_utf8_lossy(name).to_socket_addrs() {
         Ok(found) => emit(found.collect(), is_own),
         Err(error) => format!("error {}", error.to_string().replace('\n', " ")),

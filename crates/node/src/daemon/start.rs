@@ -43,6 +43,7 @@ use crate::generation::GenerationWatch;
 use crate::inward::{self, Inward};
 use crate::local::LocalSocket;
 use crate::metrics::Metrics;
+use crate::network::Plan;
 use crate::outward::{self, Outward};
 use crate::privileges::{self, ServiceUser};
 use crate::speed::MachineSpeed;
@@ -100,7 +101,7 @@ pub(super) fn start(
     let threads = threads((&config, engines), &tun, sockets, &calibration, &copies, clock)?;
     let streams = StreamSettings { base: clock.base(), lifetime: config.session.lifetime.soft };
     let mut streams = StreamRelay::new(streams, services, &mut control);
-    add_sessions((&mut control, &mut streams), &config, (&mut roster, &paths), clock.now());
+    add_sessions((&mut control, &mut streams), (&config, &plan), (&mut roster, &paths), clock.now());
     let (saved, meters_read) = SavedKeeper::keep(saved, clock).map_err(StartError::Runtime)?;
     let daemon = Daemon {
         path: path.to_owned(),
@@ -197,7 +198,7 @@ fn confine(user: ServiceUser) -> Result<(), StartError> {
 /// Tells the key manager of the peers whose keys it makes, and of the SPIs that it may not use.
 fn add_sessions(
     (control, streams): (&mut Control, &mut StreamRelay),
-    config: &Config,
+    (config, plan): (&Config, &Plan),
     (roster, paths): (&mut Roster, &PathKeeper),
     now: Time,
 ) {
@@ -208,7 +209,9 @@ fn add_sessions(
     control.take_unlisted(config.unlisted(), now);
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
-            let (id, place) = (session.spec.id, paths.place(&session.key));
+            // Datagrams to a place that only a look-up would keep out of the tunnel would go into it.
+            let place = paths.place(&session.key).filter(|place| !plan.would_loop(place.endpoint));
+            let id = session.spec.id;
             streams.add_peer(id, peer, Arc::clone(&session.spec.counters));
             control.add_peer(session, now);
             if let Some(place) = place {

@@ -22,9 +22,21 @@ pub struct PlaceFound {
     pub at: u64,
 }
 
-/// The places of peers.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct PlaceMemory(Vec<(PublicKey, PlaceFound)>);
+impl PlaceFound {
+    /// True for an address and port that a host can have.
+    fn can_be(&self) -> bool {
+        let address = self.endpoint.ip();
+        let is_of_many = match address {
+            IpAddr::V4(address) => address.is_broadcast() || address.is_multicast(),
+            IpAddr::V6(address) => address.is_multicast(),
+        };
+        self.endpoint.port() != 0 && !address.is_unspecified() && !is_of_many
+    }
+}
+
+/// The places of peers, each with the time that was last worth a write.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PlaceMemory(Vec<(PublicKey, PlaceFound, u64)>);
 
 /// One place in the file.
 #[derive(Serialize, Deserialize)]
@@ -34,35 +46,52 @@ pub(super) struct PlaceEntry {
     heard_at: u64,
 }
 
+impl PartialEq for PlaceMemory {
+    /// By what is in the file.
+    fn eq(&self, other: &PlaceMemory) -> bool {
+        let places = |memory: &PlaceMemory| {
+            memory.0.iter().map(|(peer, found, _)| (*peer, *found)).collect::<Vec<_>>()
+        };
+        places(self) == places(other)
+    }
+}
+
+impl Eq for PlaceMemory {}
+
 impl PlaceMemory {
     /// Returns the place of this peer.
     pub(super) fn get(&self, peer: &PublicKey) -> Option<PlaceFound> {
-        self.0.iter().find(|(known, _)| known == peer).map(|(_, found)| *found)
+        self.0.iter().find(|(known, ..)| known == peer).map(|(_, found, _)| *found)
     }
 
     /// Notes a place; returns true if that is worth a write. If there is no room, the peer that was not heard for longest goes.
+    /// A place that no host can have is not noted: the file would not be read again.
     pub(super) fn note(&mut self, peer: PublicKey, found: PlaceFound) -> bool {
-        if let Some((_, before)) = self.0.iter_mut().find(|(known, _)| *known == peer) {
-            let is_news = before.endpoint != found.endpoint || found.at.saturating_sub(before.at) > NEWS;
+        if !found.can_be() {
+            return false;
+        }
+        if let Some((_, before, written)) = self.0.iter_mut().find(|(known, ..)| *known == peer) {
+            let is_news = before.endpoint != found.endpoint || found.at.saturating_sub(*written) > NEWS;
             *before = found;
+            *written = if is_news { found.at } else { *written };
             return is_news;
         }
         if self.0.len() >= PLACES_MAX {
-            let oldest = self.0.iter().enumerate().min_by_key(|(_, (_, known))| known.at);
+            let oldest = self.0.iter().enumerate().min_by_key(|(_, (_, known, _))| known.at);
             match oldest {
-                Some((index, (_, known))) if known.at.saturating_add(RECENT) < found.at => {
+                Some((index, (_, known, _))) if known.at.saturating_add(RECENT) < found.at => {
                     self.0.remove(index);
                 }
                 _ => return false,
             }
         }
-        self.0.push((peer, found));
+        self.0.push((peer, found, found.at));
         true
     }
 
     /// The list in the file.
     pub(super) fn entries(&self) -> Vec<PlaceEntry> {
-        let entry = |(peer, found): &(PublicKey, PlaceFound)| PlaceEntry {
+        let entry = |(peer, found, _): &(PublicKey, PlaceFound, u64)| PlaceEntry {
             peer: peer.to_string(),
             endpoint: found.endpoint,
             heard_at: found.at,
@@ -75,14 +104,7 @@ impl PlaceEntry {
     /// Returns the peer and its place, or the name of the value that cannot be.
     pub(super) fn checked(self) -> Result<(PublicKey, PlaceFound), &'static str> {
         let peer = self.peer.parse().map_err(|_| "peer")?;
-        let address = self.endpoint.ip();
-        let is_of_many = match address {
-            IpAddr::V4(address) => address.is_broadcast() || address.is_multicast(),
-            IpAddr::V6(address) => address.is_multicast(),
-        };
-        if self.endpoint.port() == 0 || address.is_unspecified() || is_of_many {
-            return Err("endpoint");
-        }
-        Ok((peer, PlaceFound { endpoint: self.endpoint, at: self.heard_at }))
+        let found = PlaceFound { endpoint: self.endpoint, at: self.heard_at };
+        if found.can_be() { Ok((peer, found)) } else { Err("endpoint") }
     }
 }

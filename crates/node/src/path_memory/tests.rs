@@ -107,11 +107,20 @@ fn place_is_news_when_it_is_another_or_a_day_later() {
     assert!(!memory.note_place(peer(1), at("198.51.100.7:51820", NOW + 600)));
     assert_eq!(memory.place(&peer(1)).unwrap().at, NOW + 600);
     assert!(memory.note_place(peer(1), at("198.51.100.7:1024", NOW + 601)));
-    assert!(memory.note_place(peer(1), at("198.51.100.7:1024", NOW + 90_000)));
+    // It is looked at every few seconds.
+    let news =
+        (0..150).filter(|look| memory.note_place(peer(1), at("198.51.100.7:1024", NOW + 601 + look * 600)));
+    assert_eq!(news.count(), 1, "once a day");
+    for nowhere in
+        ["198.51.100.7:0", "0.0.0.0:1024", "[::]:1024", "224.0.0.1:1024", "255.255.255.255:9", "[ff02::1]:9"]
+    {
+        assert!(!memory.note_place(peer(1), at(nowhere, NOW + 90_000)), "{nowhere}");
+    }
+    let long = memory.place(&peer(1)).unwrap().at;
     assert_eq!(memory.place(&peer(2)), None);
     // What an earlier release wrote has no places, and what is old is none.
     assert_eq!(PathMemory::parse(b"{\"version\": 1, \"paths\": []}", NOW).unwrap(), PathMemory::default());
-    let late = PathMemory::parse(&memory.render(), NOW + 90_001 + AGE_MAX).unwrap();
+    let late = PathMemory::parse(&memory.render(), long + 1 + AGE_MAX).unwrap();
     assert_eq!(late.place(&peer(1)), None);
 }
 

@@ -11,6 +11,7 @@ use std::net::SocketAddr;
 use strait_clock::{Deadline, Time};
 
 use super::super::context::LocalNode;
+use super::ATTEMPT;
 use crate::HandshakeFailure;
 use crate::channel::ChannelId;
 
@@ -23,6 +24,10 @@ const LONGEST_DELAY: Duration = Duration::from_secs(2);
 /// Bytes on the wire of the first flight in each direction: two datagrams, since a key share of ML-KEM fills one. QUIC pads them
 /// to 1,200 (RFC 9000 section 14.1), and UDP and IPv6 headers are 48.
 const FLIGHT: u64 = 2 * 1_248;
+
+/// Times that the first flight of a handshake is sent that nothing answers within [`ATTEMPT`]: after 0, 1, 3 and 7 s (RFC 9002
+/// section 6.2).
+const FLIGHTS: u64 = 4;
 
 /// The addresses of one attempt, and the handshakes at them.
 #[derive(Debug, Default)]
@@ -47,11 +52,16 @@ impl Race {
     }
 
     /// Returns the order in which `addresses` are tried: `last`, the address that served last, is before all others, and
-    /// one at which the last handshake stood still is behind them.
-    pub(crate) fn order(&self, mut addresses: Vec<SocketAddr>, last: Option<SocketAddr>) -> Vec<SocketAddr> {
+    /// one at which the last handshake stood still is behind them. There are `most` of them.
+    pub(crate) fn order(
+        &self,
+        mut addresses: Vec<SocketAddr>,
+        last: Option<SocketAddr>,
+        most: usize,
+    ) -> Vec<SocketAddr> {
         addresses.sort_by_key(|address| Some(*address) != last);
         let mut addresses = in_turn(addresses);
-        addresses.truncate(MOST_ADDRESSES);
+        addresses.truncate(most);
         addresses.sort_by_key(|address| Some(*address) == self.fruitless);
         addresses
     }
@@ -124,6 +134,15 @@ pub(crate) fn delay(node: &LocalNode) -> Duration {
     rates.map(|rate| rate.time_for(FLIGHT)).sum::<Duration>().saturating_add(ATTEMPT_DELAY).min(LONGEST_DELAY)
 }
 
+/// Returns how many addresses one attempt tries: on a link out whose rate is given, so many that their handshakes take at most half of
+/// the attempt there if none is answered, but one of each family.
+pub(crate) fn most_addresses(node: &LocalNode) -> usize {
+    let Some(rate) = node.up.given() else { return MOST_ADDRESSES };
+    let one = rate.time_for(FLIGHTS * FLIGHT / 2).max(Duration::from_nanos(1));
+    let fit = (ATTEMPT / 2).as_nanos() / one.as_nanos();
+    usize::try_from(fit).unwrap_or(usize::MAX).clamp(2, MOST_ADDRESSES)
+}
+
 /// Returns `addresses` with both families in turn, beginning with that of the first (RFC 8305 section 4); each is there once.
 #[must_use]
 pub fn in_turn(addresses: Vec<SocketAddr>) -> Vec<SocketAddr> {
@@ -181,14 +200,18 @@ mod tests {
         let mut race = Race::default();
         let all = || list("6.1 6.2 4.1 4.2");
         let last = |text: &str| list(text).first().copied();
-        assert_eq!(race.order(all(), last("4.2")), list("4.2 6.1 4.1 6.2"));
+        assert_eq!(race.order(all(), last("4.2"), 8), list("4.2 6.1 4.1 6.2"));
         let many = list("6.1 6.2 6.3 6.4 6.5 6.6 6.7 6.8 6.9 4.1");
-        assert_eq!(race.order(many, last("6.9")), list("6.9 4.1 6.1 6.2 6.3 6.4 6.5 6.6"));
-        assert_eq!(race.order(all(), last("4.9")), list("6.1 4.1 6.2 4.2"), "it is no address of the name");
+        assert_eq!(race.order(many, last("6.9"), 8), list("6.9 4.1 6.1 6.2 6.3 6.4 6.5 6.6"));
+        assert_eq!(
+            race.order(all(), last("4.9"), 8),
+            list("6.1 4.1 6.2 4.2"),
+            "it is no address of the name"
+        );
         race.proved(last("4.2"));
         race.end();
-        assert_eq!(race.order(all(), last("4.2")), list("6.1 4.1 6.2 4.2"));
+        assert_eq!(race.order(all(), last("4.2"), 8), list("6.1 4.1 6.2 4.2"));
         race.succeeded();
-        assert_eq!(race.order(all(), last("4.2")), list("4.2 6.1 4.1 6.2"));
+        assert_eq!(race.order(all(), last("4.2"), 8), list("4.2 6.1 4.1 6.2"));
     }
 }

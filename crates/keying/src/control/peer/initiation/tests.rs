@@ -202,9 +202,9 @@ fn failure_distrusts_the_address_of_a_name_until_it_is_resolved() {
 #[test]
 fn failures_alternate_between_last_and_configured_address() {
     let (home, last) = (HOME.parse().unwrap(), "198.51.100.1:9".parse().unwrap());
-    for (failures, expected) in [(0, last), (1, home), (2, last), (3, home)] {
+    for (turn, expected) in [(0, last), (1, home), (2, last), (3, home)] {
         let state = Wanted { until: LATER };
-        let mut initiation = Initiation { state, failures, ..Initiation::new(EARLIER) };
+        let mut initiation = Initiation { state, turn, ..Initiation::new(EARLIER) };
         let next = initiation.next(&Where::Address(home), Some(last), Time::ZERO, NOW);
         assert_eq!(next, Some(NextAttempt::Connect(expected)));
     }
