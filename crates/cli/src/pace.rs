@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// How often a line on a terminal is written anew: as often as a person reads numbers.
+/// The time between two writings of a line on a terminal: as often as a person reads numbers.
 const SHOWN: Duration = Duration::from_millis(250);
-/// How often a JSON event tells how far it is.
+/// The time between two JSON events that tell how far it is.
 const TOLD: Duration = Duration::from_secs(1);
 /// Samples of a span of time.
 const SAMPLES: u32 = 20;
@@ -61,20 +61,26 @@ impl Pace {
     }
 }
 
-/// The rate of a sum over the last span of time.
+/// The rate of a sum over the last span of time, or over its last two steps where these took longer: on a slow link, a sum moves in
+/// steps.
 #[derive(Debug)]
 struct RecentRate {
     span: Duration,
-    /// Times and sums, the earliest first, of which at most one is before the span.
+    /// Times and sums when the sum had changed, the earliest first.
     samples: VecDeque<(Duration, u64)>,
+    now: Duration,
 }
 
 impl RecentRate {
     fn new(span: Duration) -> RecentRate {
-        RecentRate { span, samples: VecDeque::from([(Duration::ZERO, 0)]) }
+        RecentRate { span, samples: VecDeque::from([(Duration::ZERO, 0)]), now: Duration::ZERO }
     }
 
     fn add(&mut self, now: Duration, sum: u64) {
+        self.now = now;
+        if self.samples.back().is_some_and(|(_, last)| *last == sum) {
+            return;
+        }
         // The last one stands for all within a short time, so that there are not too many.
         let before = self.samples.len().checked_sub(2).and_then(|at| self.samples.get(at));
         if before.is_some_and(|(at, _)| now.saturating_sub(*at) < self.span / SAMPLES) {
@@ -82,7 +88,7 @@ impl RecentRate {
         }
         self.samples.push_back((now, sum));
         let from = now.saturating_sub(self.span);
-        while self.samples.get(1).is_some_and(|(at, _)| *at <= from) {
+        while self.samples.len() > 3 && self.samples.get(1).is_some_and(|(at, _)| *at <= from) {
             self.samples.pop_front();
         }
     }
@@ -91,7 +97,14 @@ impl RecentRate {
         let (Some((from, first)), Some((to, last))) = (self.samples.front(), self.samples.back()) else {
             return 0.0;
         };
-        let seconds = to.saturating_sub(*from).as_secs_f64();
+        let steps = u32::try_from(self.samples.len()).unwrap_or(u32::MAX).saturating_sub(1).max(1);
+        let step = to.saturating_sub(*from) / steps;
+        let quiet = self.now.saturating_sub(*to);
+        if quiet >= self.span.max(2 * step) {
+            return 0.0;
+        }
+        // Behind a step that is late, the time counts.
+        let seconds = (to.saturating_sub(*from) + quiet.saturating_sub(step)).as_secs_f64();
         if seconds > 0.0 { last.saturating_sub(*first) as f64 / seconds } else { 0.0 }
     }
 }
@@ -117,6 +130,19 @@ mod tests {
         assert_eq!(rates.last(), Some(&0.0));
         // It goes on.
         assert!(measure(65, 44_000) > 0.0);
+    }
+
+    #[test]
+    fn a_sum_that_moves_in_steps_has_the_rate_of_the_steps() {
+        // 256 KiB at a time over 64 kbit/s: one in 32.8 s.
+        let mut rate = RecentRate::new(Duration::from_secs(8));
+        let mut seen = Vec::new();
+        for second in 1..=200_u64 {
+            rate.add(Duration::from_secs(second), second * 8_000 / 262_144 * 262_144);
+            seen.push(rate.per_second());
+        }
+        let steady = seen.get(70..).unwrap();
+        assert!(steady.iter().all(|rate| (7_400.0..8_200.0).contains(rate)), "{steady:?}");
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::units::span;
 
 /// The silence that a transfer bears: a path that was lost is often found again by then.
 const TRANSFER: Duration = Duration::from_secs(10);
-/// What the node takes of a stream at once, in bits: on a slow link it takes nothing more until most of it has left.
+/// The bits that the node takes of a stream at once: on a slow link it takes nothing more until most of them have left.
 const CHUNK: f64 = 8.0 * 65_536.0;
 /// The time between two looks: as often as a person reads a number of seconds.
 const LOOK: Duration = Duration::from_secs(1);

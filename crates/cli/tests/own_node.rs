@@ -253,8 +253,10 @@ fn a_command_beside_another_warns_of_nothing() {
         assert!(listed.status.success());
         String::from_utf8(listed.stderr).unwrap()
     };
-    assert_eq!(list(), "");
+    // On a busy machine it may say that it waits.
+    assert!(!list().contains("WARN"));
     let figures = fs::File::open(near.0.join("state/near.saved")).unwrap();
     figures.try_lock().unwrap();
-    assert_eq!(list(), "");
+    let said = list();
+    assert!(!said.contains("WARN"), "{said}");
 }

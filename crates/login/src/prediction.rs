@@ -209,7 +209,7 @@ impl Predictor {
         } else {
             format!("\x1b[m\r{}", front(column))
         };
-        [whole, place, screen.attributes_formatted()].concat()
+        ["\x1b[m".to_owned(), whole, place, screen.attributes_formatted()].concat()
     }
 
     /// To be called at [`Predictor::deadline`]: takes back what was not answered.

@@ -4,6 +4,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::timespec::timespec;
@@ -55,6 +56,17 @@ impl<'fd> PollFd<'fd> {
     pub const fn is_gone(&self) -> bool {
         self.0.revents & (libc::POLLHUP | libc::POLLERR | libc::POLLNVAL) != 0
     }
+}
+
+/// Returns the bytes that were written to `stream` and its other end has not read, as the system counts them (SIOCOUTQ, unix(7)).
+///
+/// # Errors
+/// As `ioctl(2)`.
+pub fn unsent(stream: &UnixStream) -> io::Result<u32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ writes an int, to one that outlives the call.
+    let result = unsafe { libc::ioctl(stream.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(u32::try_from(bytes).unwrap_or(0)) }
 }
 
 /// Sleeps until one of `fds` is ready or `timeout` is over (never, if none); says how many are ready.

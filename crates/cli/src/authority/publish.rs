@@ -61,7 +61,7 @@ pub(super) fn publish(flags: &AuthorityPublish) -> CommandResult {
     failed.map_or(Ok(()), Err)
 }
 
-/// What a directory refused of the certificates, with its words. Each answer is noted in `heard`.
+/// Publishes to one directory; returns what it refused of the certificates, with its words. Each answer is noted in `heard`.
 fn to(
     server: &str,
     list: &[u8],

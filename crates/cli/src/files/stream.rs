@@ -8,12 +8,13 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use strait_model::BitRate;
 use strait_node::client::{self, ClientError, OpenedStream};
 use strait_node::logging::{FILTER_VARIABLE, QUIET_FILTER};
+use strait_node::poll::unsent;
 use strait_node::private_daemon::PrivateDaemon;
 use strait_node::speed::MachineSpeed;
 use strait_scheduler::Rate;
@@ -61,12 +62,14 @@ impl StreamTarget<'_> {
 /// A stream, and the node that carries it where none ran.
 pub(crate) struct PeerStream {
     stream: UnixStream,
-    /// What the peer is called.
+    /// The name of the peer.
     peer: String,
     link: Option<BitRate>,
     begun: Instant,
     /// The time at which the peer was heard, or took something, last: in milliseconds after that.
     sign: AtomicU64,
+    /// Bytes of the stream that the node had not taken when it was last looked.
+    left: AtomicU32,
     /// Whether the peer said anything.
     heard: AtomicBool,
     node: CarryingNode,
@@ -152,7 +155,8 @@ impl PeerStream {
         begun.map_err(Failure::doing("open a stream to the peer"))?;
         let (peer, link) = (target.peer.to_owned(), rate.and_then(bit_rate));
         let (begun, sign, heard) = (Instant::now(), AtomicU64::new(0), AtomicBool::new(false));
-        Ok(PeerStream { stream, peer, link, begun, sign, heard, node, _own: own })
+        let left = AtomicU32::new(0);
+        Ok(PeerStream { stream, peer, link, begun, sign, left, heard, node, _own: own })
     }
 
     /// Returns the name of the peer.
@@ -186,8 +190,13 @@ impl PeerStream {
         }
     }
 
-    /// Returns for how long nothing has come from the peer and it has taken nothing.
+    /// Returns for how long nothing has come from the peer and it has taken nothing, as far as this was called each second.
     pub(crate) fn silent(&self) -> Duration {
+        // A writer that waits goes on when the node has taken most of what it wrote: that is 25 s of 64 kbit/s.
+        let left = unsent(&self.stream).unwrap_or(0);
+        if left < self.left.swap(left, Ordering::Relaxed) {
+            self.note_sign();
+        }
         self.begun.elapsed().saturating_sub(Duration::from_millis(self.sign.load(Ordering::Relaxed)))
     }
 
@@ -242,10 +251,16 @@ impl PeerStream {
     fn why_ended(&self, error: &io::Error) -> String {
         let silent = self.silent();
         match error.kind() {
-            _ if silent >= silence::patience(self.link) => silence::words(&self.peer, silent),
+            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset
+                if silent >= silence::patience(self.link) =>
+            {
+                let words = silence::words(&self.peer, silent);
+                format!("the stream to {} was closed: {words}", self.peer)
+            }
             ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
                 format!("the stream to {} was closed", self.peer)
             }
+            _ if silent >= silence::patience(self.link) => silence::words(&self.peer, silent),
             _ => error.to_string(),
         }
     }

@@ -37,7 +37,6 @@ mod interruption;
 mod keystroke;
 mod life;
 mod link_rate_estimate;
-mod listed_beside_upload;
 mod login;
 mod login_kerberos;
 mod login_ssh;

@@ -13,7 +13,7 @@ use vt100::{Cell, Parser, Screen};
 const CELL_FULL: usize = 18;
 /// VARIATION SELECTOR-16, which asks for a picture in two cells for the character before it.
 const WIDENS: char = '\u{fe0f}';
-/// What stands for the cells that a terminal may give a character besides.
+/// Text in the place of the cells that a terminal may give a character besides.
 const MORE: &str = "\u{b7}\u{b7}";
 
 /// Characters of one or two cells that take others in some terminals, or that join what is before them.
@@ -70,7 +70,7 @@ pub(super) fn width(character: char, narrow: bool) -> Option<u16> {
 #[derive(Debug, Default)]
 pub(super) struct Text {
     pub(super) bytes: Vec<u8>,
-    /// Where a character in doubt ends.
+    /// The end of a character in doubt.
     pub(super) doubtful: Vec<usize>,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Text {
 pub(super) struct Doubt {
     /// The front of a character in UTF-8.
     partial: Vec<u8>,
-    /// Whether the last character takes one cell, for sure.
+    /// True if the last character takes one cell, for sure.
     narrow: bool,
     /// The second model; nothing as long as all was sure.
     other: Option<Parser>,
@@ -125,7 +125,7 @@ impl Doubt {
         }
     }
 
-    /// Whether output ended behind a character.
+    /// True if output ended behind a character.
     pub(super) fn is_between(&self) -> bool {
         self.partial.is_empty()
     }
@@ -156,7 +156,7 @@ impl Doubt {
         }
     }
 
-    /// Whether every terminal has the cells of the cursor's row, and the cursor, in the columns in which `screen`, the model, has them.
+    /// True if every terminal has the cells of the cursor's row, and the cursor, in the columns in which `screen`, the model, has them.
     pub(super) fn is_sure(&self, screen: &Screen) -> bool {
         let line = LogicalLine::at_cursor(screen);
         line.cells().all(is_sure_cell)

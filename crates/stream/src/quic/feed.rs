@@ -128,7 +128,9 @@ impl LiveConnection {
             },
             |rate| rate.bytes_in(AHEAD),
         );
-        let streams = self.streams.values().filter(|stream| stream.says).count().max(1) as u64;
+        // Those that have nothing to say, as logins at rest, need none of it.
+        let says = |stream: &&LiveStream| stream.says && stream.unsent.is_in_use();
+        let streams = self.streams.values().filter(says).count().max(1) as u64;
         self.feed.share = (rate.min(TOGETHER) / streams).max(SHARE);
     }
 

@@ -26,6 +26,11 @@ impl UnsentBytes {
         self.len > 0 && !self.stuck
     }
 
+    /// True if it has bytes, or a writer that has some.
+    pub(super) fn is_in_use(&self) -> bool {
+        self.len > 0 || self.wanted || self.awaited
+    }
+
     /// True if streams that go behind it wait: it has bytes that can go, or will have them at once.
     pub(super) fn goes_first(&self) -> bool {
         !self.stuck && (self.len > 0 || self.awaited)

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use strait_scheduler::Rate;
-use strait_testbed::{InterfaceState, LinkSpec, TwoHosts};
+use strait_testbed::{FrameFate, InterfaceState, LinkSpec, Relay, TwoHosts};
 use strait_testdata::skip::{Need, skip};
 
 use super::place::{LoginPlace, PAM, gives_accounts};
@@ -40,6 +40,16 @@ impl<'a> Tmux<'a> {
     fn editor(&self) {
         self.line("vim -u NONE -i NONE notes");
         self.sees("\"notes\" [New");
+    }
+
+    /// Types these keys one after the other.
+    fn keys_of(&self, keys: &[&str]) {
+        keys.iter().for_each(|key| self.types(key));
+    }
+
+    /// The screen, and where the cursor is.
+    fn picture(&self) -> (String, String) {
+        (self.screen(), self.run(&["display-message", "-p", "#{cursor_x},#{cursor_y}"]))
     }
 
     fn prompt(&self) {
@@ -153,6 +163,54 @@ fn programs_of_the_whole_screen_look_as_they_do_there() {
     tmux.prompt();
     tmux.line("clear; exit 5");
     tmux.sees("ended 5");
+}
+
+/// tmux joins what the model of the client gives cells of their own, and the other way round. It joins only what is written at once, as
+/// keyboards send it; the terminal there echoes what it gets, however keys come together on their way.
+#[test]
+fn characters_of_doubtful_width_look_as_they_do_without_predictions() {
+    if !gives_accounts() || !has_programs() {
+        return;
+    }
+    let late = |_, _: &_| FrameFate::Delay(Duration::from_millis(150));
+    let (hosts, _relay) = Relay::between(thin(), late).unwrap();
+    let place = LoginPlace::on(hosts, ALICE, PAM);
+    let never = Tmux::start(&place, "never", "--predict never site-b");
+    let auto = Tmux::start(&place, "auto", "site-b");
+    for tmux in [&never, &auto] {
+        tmux.shell();
+        tmux.line("clear; cat");
+        tmux.shows("nothing", |screen| screen.trim().is_empty());
+    }
+    let texts: [&[&str]; 5] = [
+        &["a", " ", "日", " ", "b", " ", "👩\u{200d}🚀", " ", "c"],
+        &["a", " ", "👩\u{200d}👩\u{200d}👧", " ", "b", " ", "c"],
+        &["☺\u{fe0f}", " ", "a", "c"],
+        &["👍🏽", " ", "🇩🇪", " ", "c"],
+        &["日", "本", "語", " ", "g", "r", "u", "\u{308}", "ß", "e"],
+    ];
+    for text in texts {
+        for backspaces in [&[][..], &["\x7f"; 4][..]] {
+            let keys = [text, backspaces, &["z"][..]].concat();
+            never.keys_of(&keys);
+            never.shows("all keys", |screen| {
+                let screen = screen.trim_end();
+                screen.lines().count() % 2 == 1 && screen.ends_with('z')
+            });
+            let wanted = never.picture();
+            auto.keys_of(&keys);
+            let begun = Instant::now();
+            while auto.picture() != wanted {
+                assert!(begun.elapsed() < crate::pair::PATIENCE, "{:?} and not {wanted:?}", auto.picture());
+                thread::sleep(Duration::from_millis(30));
+            }
+            for tmux in [&never, &auto] {
+                tmux.keys(&["Enter"]);
+                tmux.shows("the line from there", |screen| screen.trim_end().lines().count() % 2 == 0);
+            }
+        }
+    }
+    assert_eq!(auto.picture(), never.picture());
 }
 
 #[test]
