@@ -76,7 +76,7 @@ impl StreamLink {
         self.sessions.add(1);
     }
 
-    /// How often the peer was restarted so far, as its sessions say. It has lost what connections there were before.
+    /// Counts the restarts of the peer so far, as its sessions say. It has lost what connections there were before.
     #[must_use]
     pub fn restarts(&self) -> u64 {
         self.restarts.get()

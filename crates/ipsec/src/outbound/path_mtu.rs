@@ -16,10 +16,10 @@ use super::repeats::Repeats;
 use crate::Tally;
 use crate::offload::SuperPacket;
 
-/// What a path is taken to carry until that is in doubt, outer IP header included: the least an IPv6 link may have
+/// The size that a path is taken to carry until that is in doubt, outer IP header included: the least an IPv6 link may have
 /// (RFC 8200 section 5).
 pub(crate) const BASE: u16 = 1280;
-/// What every path over IPv4 is taken to carry: links may have less (RFC 791 section 3.1), but none that hosts meet does
+/// The size that every path over IPv4 is taken to carry: links may have less (RFC 791 section 3.1), but none that hosts meet does
 /// (RFC 1191 section 7.1: X.25 and ARCNET have more than 500), and the Internet's protocols are made for it (RFC 1122 section
 /// 3.3.2).
 const BASE_V4: u16 = 576;
@@ -31,7 +31,7 @@ const MAX_PROBES: u8 = 3;
 /// The same for a size that used to pass. No packet waits for the verdict, and where one probe in three gets no answer (a fifth is
 /// lost each way), it is wrong once in 10,000 doubts.
 const MAX_DOUBTS: u8 = 3 * MAX_PROBES;
-/// How often a size is confirmed while datagrams above the floor are sent, so that a black hole does not
+/// The time between two confirmations of a size while datagrams above the floor are sent, so that a black hole does not
 /// last: one probe in half a minute, 0.4 kbit/s.
 const CONFIRM_EVERY: Duration = Duration::from_secs(30);
 /// How often a size below the ceiling is tried anew (RFC 8899 section 5.1.1, `PMTU_RAISE_TIMER`).
@@ -87,14 +87,14 @@ enum Phase {
 pub(crate) struct PathMtu {
     phase: Phase,
     ceiling: u16,
-    /// What every path of this IP version carries.
+    /// The size that every path of this IP version carries.
     floor: u16,
     /// The largest size that an answer proved, or the floor.
     low: u16,
     high: u16,
-    /// Whether [`BASE`] is relied upon although no answer has proved it.
+    /// True if [`BASE`] is relied upon although no answer has proved it.
     trusts_base: bool,
-    /// Whether a probe of [`BASE`] is due beside the others.
+    /// True if a probe of [`BASE`] is due beside the others.
     base_due: bool,
     /// Whether the ceiling itself is still to be tried, as most paths take it.
     try_ceiling: bool,
@@ -214,7 +214,7 @@ impl PathMtu {
         self.base_due = self.may_be_base();
     }
 
-    /// Whether [`BASE`] may pass, which is not known.
+    /// Returns true if [`BASE`] may pass, which is not known.
     const fn may_be_base(&self) -> bool {
         self.low < BASE && BASE < self.high
     }
@@ -227,7 +227,7 @@ impl PathMtu {
         }
     }
 
-    /// Whether the least that paths to `endpoint` carry is something else.
+    /// Returns true if the least that paths to `endpoint` carry is something else.
     pub(crate) fn is_of_another_version(&self, endpoint: SocketAddr) -> bool {
         !self.is_fixed() && self.floor != floor_of(Some(endpoint))
     }
@@ -383,7 +383,7 @@ impl PathMtu {
     }
 }
 
-/// What every path to `endpoint` is taken to carry.
+/// Returns the size that every path to `endpoint` is taken to carry.
 pub(crate) fn floor_of(endpoint: Option<SocketAddr>) -> u16 {
     match endpoint.map(|it| it.ip().to_canonical()) {
         Some(IpAddr::V4(_)) => BASE_V4,

@@ -49,7 +49,7 @@ impl Position {
         self.state == State::Ground && !self.graphics && !self.shifted && !self.insert && !self.origin
     }
 
-    /// Whether what comes is part of a string, which no terminal shows.
+    /// True if output is within a string, which no terminal shows.
     pub(super) fn is_in_string(&self) -> bool {
         matches!(self.state, State::Text(_))
     }

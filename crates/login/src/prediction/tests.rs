@@ -454,7 +454,7 @@ fn columns_of(character: &str) -> usize {
     usize::from(terminal.screen().cursor_position().1)
 }
 
-/// Where a character at the edge would become wide after it was there.
+/// The place at which a character at the edge would become wide after it was there.
 #[test]
 fn no_output_breaks_the_model() {
     let outputs = [

@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 /// Changes of the host's network that end pauses: eight at once, as when it starts, and one in 10 s. Some hosts' routes change without
 /// end.
 const CHANGES: (u64, u64) = (1, 80);
-/// What one of them takes of that.
+/// The part of it that one of them takes.
 const CHANGE: u64 = 10;
 
 /// What is known of the ways to peers.

@@ -27,19 +27,19 @@ struct PeerLines {
     said: SaidLines,
 }
 
-/// What the log says since the last session, or the start, of why there is none.
+/// The lines in the log since the last session, or the start, that say why there is none.
 #[derive(Debug, Default)]
 struct SaidLines {
-    /// Why the name was not looked up, last.
+    /// The last reason for which the name was not looked up.
     unresolved: Option<String>,
-    /// Why a handshake failed, last.
+    /// The last reason for which a handshake failed.
     failed: Option<HandshakeFailure>,
-    /// Where handshakes were begun.
+    /// The addresses at which handshakes were begun.
     tried: BTreeSet<SocketAddr>,
 }
 
 impl SaidLines {
-    /// Whether the line about `event` says something that the last of its kind did not.
+    /// Returns true if the line about `event` says something that the last of its kind did not.
     fn is_news(&mut self, event: &ControlEvent) -> bool {
         match event {
             ControlEvent::Established { .. } => *self = SaidLines::default(),

@@ -42,7 +42,7 @@ struct NameQuery {
     /// It ends when the resolver has answered, or does not.
     task: JoinHandle<()>,
     asked: Time,
-    /// Whether the host's network has changed since.
+    /// True if the host's network has changed since.
     outdated: bool,
 }
 
@@ -56,7 +56,7 @@ impl NameQueries {
         self.under_way.values_mut().for_each(|query| query.outdated = true);
     }
 
-    /// When the next query is given up.
+    /// Returns the time at which the next query is given up.
     pub(super) fn poll_timeout(&self) -> Time {
         self.under_way.values().map(NameQuery::ends).min().unwrap_or(Time::MAX)
     }
@@ -77,7 +77,7 @@ impl NameQueries {
 }
 
 impl NameQuery {
-    /// When it is given up, if it is.
+    /// Returns the time at which it is given up, if it is.
     fn ends(&self) -> Time {
         if self.outdated { self.asked + OLD } else { Time::MAX }
     }

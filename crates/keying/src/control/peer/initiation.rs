@@ -70,7 +70,7 @@ pub(crate) struct Initiation {
     /// The last of them: why it failed, and when.
     last_failure: Option<(HandshakeFailure, Time)>,
     pause: Pause,
-    /// Until when packets or streams count as waiting, unless that is said again.
+    /// The end of the time in which packets or streams count as waiting, unless that is said again.
     awaited_until: Time,
     /// Ask for the address of the peer's name before the next attempt.
     look_up: bool,
@@ -141,7 +141,7 @@ impl Initiation {
         self.began().is_some()
     }
 
-    /// Whether the address of the peer's name is waited for.
+    /// Returns true if the address of the peer's name is waited for.
     pub(crate) const fn is_resolving(&self) -> bool {
         matches!(self.state, Resolving { .. })
     }

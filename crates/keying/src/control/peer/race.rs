@@ -33,15 +33,15 @@ const FLIGHTS: u64 = 4;
 #[derive(Debug, Default)]
 pub(crate) struct Race {
     addresses: Vec<SocketAddr>,
-    /// How many of them have had their turn.
+    /// The number of those that have had their turn.
     begun: usize,
     /// No other has its turn before then.
     next_at: Time,
     /// Handshakes of which none has proved the peer's key.
     channels: Vec<ChannelId>,
-    /// Why the first that ended did.
+    /// The reason for the end of the first that ended.
     ended: Option<HandshakeFailure>,
-    /// Where the peer proved its key last, if no session came of it.
+    /// The place at which the peer proved its key last, if no session came of it.
     fruitless: Option<SocketAddr>,
 }
 
@@ -115,12 +115,12 @@ impl Race {
         (race.channels, race.ended)
     }
 
-    /// Where it expects answers from.
+    /// Returns the places that it expects answers from.
     pub(crate) fn addresses(&self) -> impl Iterator<Item = SocketAddr> {
         self.addresses.iter().copied()
     }
 
-    /// When the next address has its turn.
+    /// Returns the time at which the next address has its turn.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         let left = self.begun < self.addresses.len();
         left.then_some(Deadline { at: self.next_at, why: "the next address of a peer" })

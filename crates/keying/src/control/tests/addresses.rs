@@ -37,7 +37,7 @@ fn world(addresses: &[SocketAddr], copies: u8, weather: Weather, up: LinkRate) -
     world
 }
 
-/// Where handshakes began, and how many milliseconds after the first.
+/// The places at which handshakes began, and how many milliseconds after the first.
 fn tried(world: &ControlWorld) -> Vec<(u128, SocketAddr)> {
     let began = |(at, event): &(_, ControlEvent)| match event {
         ControlEvent::HandshakeStarted { to, .. } => Some((*at, *to)),

@@ -1,4 +1,4 @@
-//! When the system's resolver was told something else: inotify(7) on its files.
+//! Changes of what the system's resolver reads: inotify(7) on its files.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -60,7 +60,7 @@ impl ResolverFiles {
         }
     }
 
-    /// Whether one of them says something else than before.
+    /// Returns true if one of them says something else than before.
     pub(super) fn changed(&mut self) -> bool {
         let mut buffer = [0_u8; EVENTS];
         // Which events they are does not matter.
