@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
+use crate::units::per_second;
+
 /// The time between two writings of a line on a terminal: as often as a person reads numbers.
 const SHOWN: Duration = Duration::from_millis(250);
 /// The time between two JSON events that tell how far it is.
@@ -31,14 +33,14 @@ impl Pace {
         self.begun.elapsed()
     }
 
-    /// Notes that something happened.
-    pub(crate) const fn happens(&mut self, now: Duration) {
-        self.happened = now;
+    /// Notes that something happens.
+    pub(crate) fn happens(&mut self) {
+        self.happened = self.now();
     }
 
     /// Returns for how long nothing has happened.
-    pub(crate) const fn quiet(&self, now: Duration) -> Duration {
-        now.saturating_sub(self.happened)
+    pub(crate) fn quiet(&self) -> Duration {
+        self.now().saturating_sub(self.happened)
     }
 
     /// Returns true, and begins the next pause, if it is time to show how far it is.
@@ -58,6 +60,11 @@ impl Pace {
     /// Returns the bytes a second of the last seconds before the last measurement.
     pub(crate) fn rate(&self) -> f64 {
         self.rate.per_second()
+    }
+
+    /// Returns that rate in words.
+    pub(crate) fn rate_text(&self) -> String {
+        per_second(self.rate() as u64, Duration::from_secs(1))
     }
 }
 

@@ -202,6 +202,16 @@ const PRINTING: [&[&str]; 33] = [
     &["down"],
 ];
 
+/// Two nodes of users that know each other, the second of which runs.
+fn near_and_far(dir: &Workdir) -> ([Home; 2], Running) {
+    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
+    let there = free_port();
+    near.configure("near", 0, ("office", &far), there);
+    far.configure("far", there, ("laptop", &near), free_port());
+    let daemon = far.up("far");
+    ([near, far], daemon)
+}
+
 /// As `head` leaves it.
 fn unread() -> Stdio {
     let (reader, writer) = std::io::pipe().unwrap();
@@ -214,11 +224,7 @@ fn a_reader_that_is_gone_ends_no_command_before_its_work_is_done() {
     // Both streams, as by `2>&1 | head`, or the first alone: then what is said on the other is seen.
     for (round, both) in ["first", "both"].into_iter().zip([false, true]) {
         let dir = Workdir::create().unwrap();
-        let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
-        let there = free_port();
-        near.configure("near", 0, ("office", &far), there);
-        far.configure("far", there, ("laptop", &near), free_port());
-        let _daemon = far.up("far");
+        let ([near, far], _daemon) = near_and_far(&dir);
         fs::create_dir(near.0.join("empty")).unwrap();
         fs::write(near.0.join("letter"), "a letter").unwrap();
         let mut wrong = Vec::new();
@@ -243,11 +249,7 @@ fn a_reader_that_is_gone_ends_no_command_before_its_work_is_done() {
 #[test]
 fn a_command_beside_another_warns_of_nothing() {
     let dir = Workdir::create().unwrap();
-    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
-    let there = free_port();
-    near.configure("near", 0, ("office", &far), there);
-    far.configure("far", there, ("laptop", &near), free_port());
-    let _daemon = far.up("far");
+    let ([near, _far], _daemon) = near_and_far(&dir);
     let list = || {
         let listed = near.strait(&["ls", "office:"]);
         assert!(listed.status.success());

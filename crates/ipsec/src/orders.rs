@@ -53,7 +53,7 @@ pub enum SenderOrder {
     Queueing(Queueing),
     /// What may leave towards the peer from now on, or towards all peers. The stricter of both counts.
     Admit(Option<PeerId>, Admission),
-    /// Whether nothing leaves unasked from now on: no report, receipt or question alone, no probe, and no ICMP error. What rides on datagrams that
+    /// True if nothing leaves unasked from now on: no report, receipt or question alone, no probe, and no ICMP error. What rides on datagrams that
     /// leave anyway does.
     Quiet(bool),
     /// The costs of this end and the peer's, per byte and per datagram.

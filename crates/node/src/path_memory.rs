@@ -1,4 +1,4 @@
-//! What was found on the paths to peers, and where they were, kept across restarts: the first guess of the next transfer, and the first
+//! The figures of the paths to peers, and the places of peers, kept across restarts: the first guess of the next transfer, and the first
 //! place of a peer that nothing else tells the place of.
 //!
 //! A path is known by the peer, the interface and gateway by which datagrams leave, and the network of the peer's
@@ -73,7 +73,7 @@ pub struct PathFound {
     pub at: u64,
 }
 
-/// What is remembered of all paths, those used last at the end, and of all peers.
+/// The memory of all paths, those used last at the end, and of all peers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PathMemory {
     paths: Vec<(PathKey, PathFound)>,

@@ -39,7 +39,7 @@ pub struct SimDatagram {
     pub to: SocketAddr,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
-    /// Whether routers may fragment it.
+    /// True if routers may fragment it.
     pub fragments: bool,
     /// UDP's payload.
     pub bytes: Vec<u8>,

@@ -75,11 +75,11 @@ fn answer(original: &Packet<'_>, said: Said, from: IpAddr, buf: &mut [u8]) -> Op
     match (from, original.src(), original.dst()) {
         (IpAddr::V4(from), IpAddr::V4(src), IpAddr::V4(dst)) => {
             let answerable = is_one_v4_host(src) && !dst.is_multicast() && !dst.is_broadcast();
-            answerable.then(|| v4(original.bytes(), said, (from, src), buf))?
+            answerable.then(|| v4(original.bytes(), said, from, src, buf))?
         }
         (IpAddr::V6(from), IpAddr::V6(src), IpAddr::V6(_)) => {
             let answerable = !src.is_unspecified() && !src.is_multicast();
-            answerable.then(|| v6(original.bytes(), said, (from, src), buf))?
+            answerable.then(|| v6(original.bytes(), said, from, src, buf))?
         }
         _ => None,
     }
@@ -101,7 +101,7 @@ fn is_icmp_error(packet: &Packet<'_>) -> bool {
     }
 }
 
-fn v4(original: &[u8], said: Said, (src, dst): (Ipv4Addr, Ipv4Addr), buf: &mut [u8]) -> Option<usize> {
+fn v4(original: &[u8], said: Said, src: Ipv4Addr, dst: Ipv4Addr, buf: &mut [u8]) -> Option<usize> {
     let quote = original.get(..V4_QUOTE_MAX).unwrap_or(original);
     let payload_len = ICMP_HEADER_LEN + quote.len();
     let header = V4Header {
@@ -120,7 +120,7 @@ fn v4(original: &[u8], said: Said, (src, dst): (Ipv4Addr, Ipv4Addr), buf: &mut [
     Some(V4_HEADER_LEN + payload_len)
 }
 
-fn v6(original: &[u8], said: Said, (src, dst): (Ipv6Addr, Ipv6Addr), buf: &mut [u8]) -> Option<usize> {
+fn v6(original: &[u8], said: Said, src: Ipv6Addr, dst: Ipv6Addr, buf: &mut [u8]) -> Option<usize> {
     let quote = original.get(..V6_QUOTE_MAX).unwrap_or(original);
     let payload_len = ICMP_HEADER_LEN + quote.len();
     let packet = buf.get_mut(..V6_HEADER_LEN + payload_len)?;

@@ -53,8 +53,7 @@ impl TransferMeter {
         let Ok(mut state) = self.now.lock() else { return };
         // Bytes on the stream are the stream's to judge: this end also writes some when it has nothing to do.
         if !matches!(event, TransferEvent::Wire { .. }) {
-            let now = state.pace.now();
-            state.pace.happens(now);
+            state.pace.happens();
         }
         state.count(&event);
         if self.json
@@ -98,7 +97,7 @@ impl TransferMeter {
 
     /// Returns for how long nothing has happened.
     pub(super) fn quiet(&self) -> Duration {
-        self.now.lock().map(|state| state.pace.quiet(state.pace.now())).unwrap_or_default()
+        self.now.lock().map(|state| state.pace.quiet()).unwrap_or_default()
     }
 
     /// The failure of a transfer that a signal stopped, with how far it was.
@@ -210,7 +209,7 @@ impl MeterState {
             format!(" of {} {}%", bytes(size), percent.min(100))
         });
         let far = format!("{name}  {}{of}", bytes(*moved));
-        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        let rate = self.pace.rate_text();
         if let Some(silence) = silence {
             return format!("{silence}  {far}  {rate}");
         }

@@ -250,18 +250,13 @@ impl PeerStream {
     /// Returns why the node or the system ended the stream: it closes a stream whose connection it gave up, without a word.
     fn why_ended(&self, error: &io::Error) -> String {
         let silent = self.silent();
+        let silence = (silent >= silence::patience(self.link)).then(|| silence::words(&self.peer, silent));
         match error.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset
-                if silent >= silence::patience(self.link) =>
-            {
-                let words = silence::words(&self.peer, silent);
-                format!("the stream to {} was closed: {words}", self.peer)
-            }
             ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-                format!("the stream to {} was closed", self.peer)
+                let why = silence.map_or_else(String::new, |words| format!(": {words}"));
+                format!("the stream to {} was closed{why}", self.peer)
             }
-            _ if silent >= silence::patience(self.link) => silence::words(&self.peer, silent),
-            _ => error.to_string(),
+            _ => silence.unwrap_or_else(|| error.to_string()),
         }
     }
 

@@ -10,8 +10,13 @@ use crate::pair::{Family, Pair, allowed, echoes, eventually, fast, has};
 /// A pair with a stretch of `mtu` between routers on the way.
 fn narrow(mtu: u32) -> Pair {
     let hosts = TwoHosts::routed(fast(), fast()).unwrap();
-    hosts.router.as_ref().unwrap().link.ends().into_iter().for_each(|end| end.set_mtu(mtu).unwrap());
+    narrow_to(&hosts, mtu);
     Pair::up(hosts, Extra::default())
+}
+
+/// Gives that stretch another size.
+fn narrow_to(hosts: &TwoHosts, mtu: u32) {
+    hosts.router.as_ref().unwrap().link.ends().into_iter().for_each(|end| end.set_mtu(mtu).unwrap());
 }
 
 #[test]
@@ -30,12 +35,13 @@ fn a_path_that_becomes_narrow_later() {
     if !allowed() {
         return;
     }
-    let pair = Pair::up(TwoHosts::routed(fast(), fast()).unwrap(), Extra::default());
-    pair.tcp(1, Family::V4, 200_000);
-    let router = pair.hosts.router.as_ref().unwrap();
-    router.link.ends().into_iter().for_each(|end| end.set_mtu(1400).unwrap());
-    pair.tcp(1, Family::V4, 200_000);
-    pair.tcp(0, Family::V6, 200_000);
+    for mtu in [1400, 1006] {
+        let pair = narrow(1500);
+        pair.tcp(1, Family::V4, 200_000);
+        narrow_to(&pair.hosts, mtu);
+        pair.tcp(1, Family::V4, 200_000);
+        pair.tcp(0, Family::V6, 200_000);
+    }
 }
 
 /// Handshakes of QUIC, of 1,200 bytes and more, pass in fragments.
@@ -54,19 +60,6 @@ fn a_path_that_takes_no_whole_handshake_comes_up() {
             (0..2).all(|end| pair.peer(end)["inner_mtu"] == 1280)
         });
     }
-}
-
-#[test]
-fn a_path_that_becomes_small_later() {
-    if !allowed() {
-        return;
-    }
-    let pair = Pair::up(TwoHosts::routed(fast(), fast()).unwrap(), Extra::default());
-    pair.tcp(1, Family::V4, 200_000);
-    let router = pair.hosts.router.as_ref().unwrap();
-    router.link.ends().into_iter().for_each(|end| end.set_mtu(1006).unwrap());
-    pair.tcp(1, Family::V4, 200_000);
-    pair.tcp(0, Family::V6, 200_000);
 }
 
 /// Sends datagrams that grow until one has arrived whole; what is lost while the path is measured is sent again.

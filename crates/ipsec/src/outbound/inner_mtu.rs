@@ -13,12 +13,12 @@ use crate::counters::INNER_MIN;
 use crate::offload::SuperPacket;
 use crate::{Notice, Payloads, Reason};
 
-/// ICMP answers a second for packets to one peer, and so many at once (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f): a tenth of
+/// ICMP answers a second to hosts on this side, and so many at once (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f): a tenth of
 /// what Linux sends of all kinds, with its burst (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
 const ANSWERS: u64 = 100;
 const ANSWERS_BURST: u64 = 50;
 
-/// The budget of ICMP answers for packets to one peer.
+/// The budget of ICMP answers to hosts on this side: for packets to one peer, or for those that no peer has.
 pub(super) fn answers() -> Budget {
     Budget::new(ANSWERS, ANSWERS_BURST)
 }

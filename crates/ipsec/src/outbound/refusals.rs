@@ -6,15 +6,11 @@ use strait_wire::icmp::{self, Unreachable};
 use strait_wire::ip::Packet;
 use strait_wire::vnet;
 
-use super::{Outbound, Outlet};
+use super::{Outbound, Outlet, inner_mtu};
 use crate::counters::INNER_MIN;
 use crate::{Policies, Reason};
 
-/// Answers a second to hosts on this side, and so many at once (RFC 1812 section 4.3.2.8, RFC 4443 section 2.4 f): a tenth of what Linux
-/// sends of all kinds, with its burst (`icmp_msgs_per_sec`, `icmp_msgs_burst`).
-const HERE: u64 = 100;
-const HERE_BURST: u64 = 50;
-/// The same to hosts behind peers, each of which costs up to 1,280 bytes of the link: what Linux sends to a few hosts, with its burst and
+/// Answers a second to hosts behind peers, and so many at once, each of which costs up to 1,280 bytes of the link: what Linux sends to a few hosts, with its burst and
 /// more (`icmp_ratelimit`: one a second to each, six at once).
 const THERE: u64 = 5;
 const THERE_BURST: u64 = 10;
@@ -33,7 +29,7 @@ pub(super) struct Refusals {
 
 impl Refusals {
     pub(super) fn new() -> Refusals {
-        Refusals { here: Budget::new(HERE, HERE_BURST), there: answers_there() }
+        Refusals { here: inner_mtu::answers(), there: answers_there() }
     }
 }
 

@@ -197,12 +197,7 @@ impl Channels {
                     channel.connection.handle_event(event);
                     if channel.voice == Voice::Abandoned {
                         // It is there, and would go on answering.
-                        channel.voice = Voice::Silent;
-                        channel.connection.close(
-                            at,
-                            VarInt::from_u32(CloseCode::GaveUp.number()),
-                            Bytes::new(),
-                        );
+                        self.close(id, CloseCode::GaveUp, now);
                     }
                     self.hear(id);
                 } else if self.table.is_lent(handle) {

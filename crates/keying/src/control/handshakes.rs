@@ -181,10 +181,10 @@ impl Handshakes {
         let Some(ChannelOwner { peer: number, stage }) = self.owners.remove(&id) else { return };
         let Some((peer, context)) = sessions.with(number) else { return };
         match stage {
-            ChannelStage::Connecting => self.lost(sessions, (number, id), why, now),
+            ChannelStage::Connecting => self.lost(sessions, number, id, why, now),
             ChannelStage::Offered { spi, .. } => {
                 context.spis.release(spi);
-                self.lost(sessions, (number, id), why, now);
+                self.lost(sessions, number, id, why, now);
             }
             ChannelStage::Accepted { spi } => {
                 peer.pairs.reject(spi, context);
@@ -208,10 +208,10 @@ impl Handshakes {
         }
         let Some((peer, context)) = sessions.with(number) else { return };
         match stage {
-            ChannelStage::Connecting => self.attempt_over(sessions, (number, id), closed, now),
+            ChannelStage::Connecting => self.attempt_over(sessions, number, id, closed, now),
             ChannelStage::Offered { spi, .. } => {
                 context.spis.release(spi);
-                self.attempt_over(sessions, (number, id), closed, now);
+                self.attempt_over(sessions, number, id, closed, now);
             }
             ChannelStage::Confirming | ChannelStage::Streams => {}
             ChannelStage::Awaiting => responder::answer_over(peer, closed, context),

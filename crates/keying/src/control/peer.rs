@@ -70,7 +70,7 @@ pub(crate) const ATTEMPT: Duration = Duration::from_secs(10);
 /// How long a node that has just started, or lost its keys, goes on trying: as long as `WireGuard`'s
 /// REKEY_ATTEMPT_TIME.
 pub(crate) const PERSEVERANCE: Duration = Duration::from_secs(90);
-/// How long after a packet waited for keys the next attempt is still made, after a short pause; the data plane says it
+/// The time after a packet waited for keys in which the next attempt is still made, after a short pause; the data plane says it
 /// again every second while packets come.
 const WAITING: Duration = Duration::from_secs(30);
 

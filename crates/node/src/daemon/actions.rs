@@ -90,7 +90,7 @@ impl Daemon {
         }
         if let Some(peer) = event.peer() {
             let control = &self.control;
-            match self.lines.take((peer, event), self.clock.now(), |peer| control.status(peer).is_some()) {
+            match self.lines.take(peer, event, self.clock.now(), |peer| control.status(peer).is_some()) {
                 None => return,
                 Some(0) => {}
                 Some(skipped) => {

@@ -1,4 +1,4 @@
-//! Which lines about a peer are written: so many, as it can begin handshakes, let them fail and move as fast as it can send; and none
+//! The lines about a peer that are written: so many, as it can begin handshakes, let them fail and move as fast as it can send; and none
 //! that says again what keeps this node from a session.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -61,11 +61,12 @@ impl SaidLines {
 }
 
 impl LogBudget {
-    /// Whether the line about `event`, which is one on `peer`, is written: it has something new to say, and room; if so, how many had none
-    /// since the last one. Peers that `known` does not know are forgotten.
+    /// Returns how many lines on `peer` had no room since the last one, if the line about `event` is written: it has something new to
+    /// say, and room. Peers that `known` does not know are forgotten.
     pub(super) fn take(
         &mut self,
-        (peer, event): (PeerId, &ControlEvent),
+        peer: PeerId,
+        event: &ControlEvent,
         now: Time,
         known: impl Fn(PeerId) -> bool,
     ) -> Option<u64> {
@@ -102,7 +103,7 @@ mod tests {
         let mut now = Time::ZERO;
         let mut is_written = |event: ControlEvent| {
             now += std::time::Duration::from_secs(60);
-            log.take((peer, &event), now, |_| true).is_some()
+            log.take(peer, &event, now, |_| true).is_some()
         };
         let unresolved =
             |why: &str| ControlEvent::Unresolved { peer, name: "b:5".to_owned(), why: why.to_owned() };
@@ -150,19 +151,20 @@ mod tests {
         let mut log = LogBudget::default();
         let lines = |log: &mut LogBudget, peer, from: u64| {
             let at = (0..10_000).map(|at| Time::from_millis(from + at));
-            at.filter_map(|now| log.take((peer, &moved(peer)), now, |_| true)).collect::<Vec<_>>()
+            at.filter_map(|now| log.take(peer, &moved(peer), now, |_| true)).collect::<Vec<_>>()
         };
         let written = lines(&mut log, PeerId(1), 1_000);
         assert!((39..=40).contains(&written.len()), "{} lines in 10 s", written.len());
         assert!(written.iter().sum::<u64>() > 9_400, "what was not written is said");
         assert_eq!(lines(&mut log, PeerId(2), 1_000).len(), written.len(), "another peer has its own");
         assert_eq!(
-            log.take((PeerId(1), &moved(PeerId(1))), Time::from_millis(60_000), |_| true)
+            log.take(PeerId(1), &moved(PeerId(1)), Time::from_millis(60_000), |_| true)
                 .map(|skipped| skipped > 0),
             Some(true)
         );
-        let third = (PeerId(3), &moved(PeerId(3)));
-        assert_eq!(log.take(third, Time::from_millis(60_000), |peer| peer == PeerId(1)), Some(0));
+        let third = moved(PeerId(3));
+        let at = Time::from_millis(60_000);
+        assert_eq!(log.take(PeerId(3), &third, at, |peer| peer == PeerId(1)), Some(0));
         assert_eq!(log.0.len(), 2, "a peer that is gone is forgotten");
     }
 }

@@ -19,7 +19,7 @@ use crate::config::Config;
 
 /// Names that are looked up at once. The resolver takes a process for each.
 const QUERIES: usize = 32;
-/// How long a query has that was asked before the host's network changed: a server that is there answers sooner, even over a
+/// The time that a query has that was made before the host's network changed: a server that is there answers sooner, even over a
 /// satellite; the system's resolver takes 5 s to ask another one (resolv.conf(5)).
 const OLD: Duration = Duration::from_secs(2);
 
@@ -51,7 +51,7 @@ impl NameQueries {
         NameQueries { answers, resolver, under_way: BTreeMap::new(), led_to: BTreeMap::new() }
     }
 
-    /// The host's network has changed: what is asked now is not waited for as long as before.
+    /// The host's network has changed: queries that are under way are not waited for as long as before.
     pub(super) fn outdate(&mut self) {
         self.under_way.values_mut().for_each(|query| query.outdated = true);
     }
@@ -110,7 +110,7 @@ impl Daemon {
         self.names.under_way.insert(key, NameQuery { task: query, asked: self.clock.now(), outdated: false });
     }
 
-    /// Gives up the queries that were asked before the host's network changed, and asks again: their answer may never come.
+    /// Gives up the queries that were made before the host's network changed, and asks again: their answer may never come.
     pub(super) fn give_up_queries(&mut self, now: Time) {
         let old = self.names.under_way.extract_if(.., |_, query| query.ends() <= now);
         for ((peer, _), query) in old.filter(|(_, query)| !query.task.is_finished()).collect::<Vec<_>>() {

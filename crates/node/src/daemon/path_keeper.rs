@@ -1,4 +1,4 @@
-//! What was found on the paths to peers, and where they were, noted as it is found, and kept for the next start.
+//! The figures of the paths to peers, and the places of peers, noted as they are found, and kept for the next start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -6,7 +6,7 @@
 //! on_cap    the command that is run when a part of a cap is used
 //! marks     how it keeps the marks of keys without sessions
 //! process   what it does
-//! resolver_files  when the system's resolver was told something else
+//! resolver_files  changes of what the system's resolver reads
 //! watch     when it looks after the tunnel's network
 //! ```
 //!

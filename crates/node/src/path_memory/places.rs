@@ -49,10 +49,10 @@ pub(super) struct PlaceEntry {
 impl PartialEq for PlaceMemory {
     /// By what is in the file.
     fn eq(&self, other: &PlaceMemory) -> bool {
-        let places = |memory: &PlaceMemory| {
-            memory.0.iter().map(|(peer, found, _)| (*peer, *found)).collect::<Vec<_>>()
-        };
-        places(self) == places(other)
+        fn places(memory: &PlaceMemory) -> impl Iterator<Item = (&PublicKey, &PlaceFound)> {
+            memory.0.iter().map(|(peer, found, _)| (peer, found))
+        }
+        places(self).eq(places(other))
     }
 }
 

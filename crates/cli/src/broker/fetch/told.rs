@@ -42,8 +42,7 @@ impl<'a> FetchTold<'a> {
     /// Tells of an event.
     pub(crate) fn event(&self, event: &FetchEvent<'_>) {
         let Ok(mut far) = self.far.lock() else { return };
-        let now = far.pace.now();
-        far.pace.happens(now);
+        far.pace.happens();
         match event {
             FetchEvent::Listed { bytes, .. } => far.all = *bytes,
             FetchEvent::Begun { held, .. } => far.held += held,
@@ -83,7 +82,7 @@ impl<'a> FetchTold<'a> {
 
     /// Returns for how long nothing has happened.
     pub(crate) fn quiet(&self) -> Duration {
-        self.far.lock().map(|far| far.pace.quiet(far.pace.now())).unwrap_or_default()
+        self.far.lock().map(|far| far.pace.quiet()).unwrap_or_default()
     }
 
     /// Says what the visit came to; `quiet`: only where something came.
@@ -193,7 +192,7 @@ impl<'a> FetchTold<'a> {
 
 impl HowFar {
     fn line(&self, silence: Option<&str>) -> String {
-        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        let rate = self.pace.rate_text();
         let silence = silence.map_or_else(String::new, |silence| format!("{silence}  "));
         format!("{silence}{} of {}  {rate}", bytes(self.moved + self.held), bytes(self.all))
     }

@@ -14,7 +14,7 @@ use crate::pace::Pace;
 use crate::status_line::StatusLine;
 use crate::units::{bytes, counted, per_second, ratio, span};
 
-/// How long a command runs before a line shows how far it is.
+/// The time that a command runs before a line shows how far it is.
 const SOON: Duration = Duration::from_secs(1);
 
 /// Follows an upload.
@@ -58,8 +58,7 @@ impl PutMeter {
     /// Takes an event.
     pub(super) fn event(&self, event: &UploadEvent) {
         let mut now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        let time = now.pace.now();
-        now.pace.happens(time);
+        now.pace.happens();
         now.count(event);
         if self.json {
             if let Some(value) = told(event) {
@@ -105,8 +104,7 @@ impl PutMeter {
 
     /// Returns for how long nothing has happened.
     pub(super) fn quiet(&self) -> Duration {
-        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
-        now.pace.quiet(now.pace.now())
+        self.now.lock().unwrap_or_else(PoisonError::into_inner).pace.quiet()
     }
 
     /// Says how it ended.
@@ -177,7 +175,7 @@ impl Counted {
     fn line(&self, what: &str, silence: Option<&str>) -> String {
         let part = self.read.saturating_mul(100).checked_div(self.announced).unwrap_or(100).min(100);
         let far = format!("{what}  {} of {} {part}%", bytes(self.read), bytes(self.announced));
-        let rate = per_second(self.pace.rate() as u64, Duration::from_secs(1));
+        let rate = self.pace.rate_text();
         if let Some(silence) = silence {
             return format!("{silence}  {far}  {rate}");
         }

@@ -67,7 +67,9 @@ impl Handshakes {
     /// TLS is through on a channel begun here: the offer goes out with its last message.
     pub(super) fn offer(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
         let owner = self.owners.get(&id).map(|owner| owner.peer);
-        owner.into_iter().for_each(|peer| self.win(sessions, (peer, id)));
+        if let Some(peer) = owner {
+            self.win(sessions, peer, id);
+        }
         let Some((peer, context)) = owner.and_then(|peer| sessions.with(peer)) else {
             return self.channels.close(id, CloseCode::Internal, now);
         };
@@ -131,7 +133,7 @@ impl Handshakes {
     pub(super) fn give_way(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Some(channel) = peer.initiation.give_way() {
-            self.drop_attempt(peer, context, channel, (CloseCode::Yield, now));
+            self.drop_attempt(peer, context, channel, CloseCode::Yield, now);
             context.log(ControlEvent::Yielded { peer: id });
         }
     }
@@ -140,7 +142,7 @@ impl Handshakes {
     pub(crate) fn begin_elsewhere(&mut self, sessions: &mut Sessions, id: PeerId, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         if let Some(channel) = peer.initiation.give_way() {
-            self.drop_attempt(peer, context, channel, (CloseCode::GaveUp, now));
+            self.drop_attempt(peer, context, channel, CloseCode::GaveUp, now);
         }
         peer.initiation.hurry(now);
         self.begin(sessions, id, now);
@@ -182,7 +184,7 @@ impl Handshakes {
                 // fruitless look-up has its own time.
                 None => self.unresolved(sessions, id, "no answer in time".to_owned(), now, now),
                 Some(channel) => {
-                    let why = self.drop_attempt(peer, context, channel, (CloseCode::GaveUp, now));
+                    let why = self.drop_attempt(peer, context, channel, CloseCode::GaveUp, now);
                     peer.attempt_failed(why.unwrap_or(HandshakeFailure::TimedOut), now, context);
                 }
             }
@@ -195,7 +197,8 @@ impl Handshakes {
         peer: &mut PeerRecord,
         context: &mut ControlContext,
         channel: ChannelId,
-        (code, now): (CloseCode, Time),
+        code: CloseCode,
+        now: Time,
     ) -> Option<HandshakeFailure> {
         let (channels, why) = peer.race.end();
         self.abandon(channels.into_iter().filter(|other| *other != channel));
@@ -212,7 +215,8 @@ impl Handshakes {
     pub(super) fn attempt_over(
         &mut self,
         sessions: &mut Sessions,
-        (id, channel): (PeerId, ChannelId),
+        id: PeerId,
+        channel: ChannelId,
         closed: &Closed,
         now: Time,
     ) {
@@ -234,6 +238,6 @@ impl Handshakes {
             Closed::TimedOut => HandshakeFailure::TimedOut,
             Closed::GivenUp | Closed::Broken(_) => HandshakeFailure::Closed(closed.text()),
         };
-        self.lost(sessions, (id, channel), why, now);
+        self.lost(sessions, id, channel, why, now);
     }
 }

@@ -71,7 +71,8 @@ impl Handshakes {
     pub(super) fn lost(
         &mut self,
         sessions: &mut Sessions,
-        (id, channel): (PeerId, ChannelId),
+        id: PeerId,
+        channel: ChannelId,
         why: HandshakeFailure,
         now: Time,
     ) {
@@ -89,7 +90,7 @@ impl Handshakes {
     }
 
     /// The peer proved its key on a channel: the attempt goes on there, and nowhere else.
-    pub(super) fn win(&mut self, sessions: &mut Sessions, (id, channel): (PeerId, ChannelId)) {
+    pub(super) fn win(&mut self, sessions: &mut Sessions, id: PeerId, channel: ChannelId) {
         let at = self.channels.remote(channel);
         let Some((peer, _)) = sessions.with(id) else { return };
         if let InitiationState::Connecting { since, .. } = peer.initiation.state() {

@@ -141,7 +141,7 @@ impl NewPair {
 }
 
 impl SaPair {
-    /// Whether it has to be replaced: it is due, and carried anything of late or is `kept` for what may come.
+    /// Returns true if it has to be replaced: it is due, and carried anything of late or is `kept` for what may come.
     pub(crate) fn needs_successor(&self, lifetime: Lifetime, kept: bool, now: Time) -> bool {
         let last_used = self.outbound.usage.last().max(self.inbound.usage.last());
         self.is_due(lifetime, now) && (kept || last_used.is_some_and(|last| last + IDLE > now))

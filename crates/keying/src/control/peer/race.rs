@@ -17,7 +17,7 @@ use crate::channel::ChannelId;
 
 /// Most addresses of one name: with [`ATTEMPT_DELAY`] between them, the last has its turn within 2 s.
 pub const MOST_ADDRESSES: usize = 8;
-/// How long the first of several addresses has before the next is tried: RFC 8305 section 8's Connection Attempt Delay.
+/// The time that the first of several addresses has before the next is tried: RFC 8305 section 8's Connection Attempt Delay.
 pub const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 /// The longest that this may be, by the same section.
 const LONGEST_DELAY: Duration = Duration::from_secs(2);

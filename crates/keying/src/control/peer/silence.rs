@@ -51,7 +51,7 @@ impl Unanswered {
     }
 }
 
-/// Since when this node speaks and hears nothing. What it sends without being asked to, as keepalives, asks for no answer and counts
+/// The silence of a peer that this node speaks to. Packets that it sends by itself, as keepalives, want no answer and count
 /// for nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Silence {

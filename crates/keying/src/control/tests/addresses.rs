@@ -11,7 +11,7 @@ use crate::{ControlEvent, HandshakeFailure, PeerState, Start, Where};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NAME: &str = "site-b.example:51820";
-/// 400 ms there and back.
+/// A round trip of 400 ms.
 const FAR: Weather = Weather { delay: (200, 200), lost: 0, twice: 0 };
 
 /// An address that no node has.

@@ -13,7 +13,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::process::{checked, watched};
 
-/// Which servers are asked (resolv.conf(5)), also by systemd-resolved, whose own address is all that the first may have; and names
+/// Files with the servers of the resolver (resolv.conf(5)), also of systemd-resolved, whose own address is all that the first may have; and names
 /// that need no server (hosts(5)).
 const FILES: [&str; 3] = ["/etc/resolv.conf", "/run/systemd/resolve/resolv.conf", "/etc/hosts"];
 /// Most bytes that are compared of a file: glibc reads three servers, and lists of hosts are a few hundred lines.
