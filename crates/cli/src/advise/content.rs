@@ -217,7 +217,7 @@ fn gains(report: &AdviseReport) -> String {
 fn repeats(class: &ClassReport) -> String {
     let [without, with] = [TunnelVariant::History, TunnelVariant::Cache].map(|way| wire(class, way));
     let less = without.saturating_sub(with);
-    if (less as f64) < CACHE_WORTH * without as f64 {
+    if less == 0 || (less as f64) < CACHE_WORTH * without as f64 {
         return String::new();
     }
     format!(

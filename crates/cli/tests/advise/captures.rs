@@ -245,6 +245,14 @@ fn damaged_captures_give_what_was_there_and_an_exit_code() {
 }
 
 #[test]
+fn nothing_is_said_of_a_capture_without_packets() {
+    let dir = Workdir::create().unwrap();
+    let output = advise(&[&file(&dir, "header", &log()[..24])], &[]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("No packet would cross the link: there is nothing to estimate.\n"), "{said}");
+}
+
+#[test]
 fn what_cannot_be_read_at_all_is_said_before_anything_is() {
     let dir = Workdir::create().unwrap();
     let good = file(&dir, "good", &log());

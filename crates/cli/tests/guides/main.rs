@@ -3,4 +3,6 @@
 
 mod files;
 mod login;
+mod machine;
 mod page;
+mod tunnel;

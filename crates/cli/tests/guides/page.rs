@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use strait_testbed::{LinkSpec, Namespace, TwoHosts, Workdir};
 
 /// The folder of the guides.
-const GUIDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
+pub(crate) const GUIDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 /// An ordinary user: that of `nobody`, who has no home and belongs to no group with rights.
 const USER: u32 = 65_534;
 
@@ -20,6 +20,30 @@ pub(crate) struct Step {
     pub(crate) command: String,
     /// What it prints, where `...` stands for anything, and as a line for any number of lines.
     pub(crate) output: Vec<String>,
+    /// What it prints is not compared: it stands in a block without outputs, or behind a remark that they vary.
+    pub(crate) silent: bool,
+}
+
+/// The commands of root: those behind the prompt `$` in blocks of type `console`, and each block of type `sh`.
+pub(crate) fn root_steps(page: &str) -> Vec<Step> {
+    let mut all = Vec::new();
+    let parts: Vec<&str> = page.split("```").collect();
+    for part in parts.chunks_exact(2) {
+        let [before, block] = part else { continue };
+        let varies = before.ends_with("varies -->\n");
+        match block.split_once('\n') {
+            Some(("console", _)) => {
+                let steps = steps(&format!("```{block}```"), &[""]).into_iter();
+                all.extend(steps.map(|step| Step { silent: varies, ..step }));
+            }
+            Some(("sh", commands)) => {
+                let command = format!("set -e\n{commands}set +e\n");
+                all.push(Step { host: String::new(), command, output: Vec::new(), silent: true });
+            }
+            _ => {}
+        }
+    }
+    all
 }
 
 /// The commands in blocks of type `console`, with the prompts of these hosts.
@@ -48,7 +72,7 @@ fn steps(page: &str, hosts: &[&str]) -> Vec<Step> {
                     }
                 }
             }
-            steps.push(Step { host: (*host).to_owned(), command, output: Vec::new() });
+            steps.push(Step { host: (*host).to_owned(), command, output: Vec::new(), silent: false });
         }
     }
     steps
@@ -64,7 +88,7 @@ fn matches(line: &str, told: &str) -> bool {
 }
 
 /// Whether lines are what the page says.
-fn match_all(lines: &[&str], told: &[String]) -> bool {
+pub(crate) fn match_all(lines: &[&str], told: &[String]) -> bool {
     match (lines, told) {
         ([], []) => true,
         (_, [any, rest @ ..]) if any == "..." => {
@@ -73,6 +97,80 @@ fn match_all(lines: &[&str], told: &[String]) -> bool {
         ([line, lines @ ..], [one, rest @ ..]) => matches(line, one) && match_all(lines, rest),
         _ => false,
     }
+}
+
+/// A line in which `#` stands for each figure: numbers with their units, keys, times, ports that the kernel gave, codecs.
+pub(crate) fn skeleton(line: &str) -> String {
+    let words = line.split_whitespace().map(|word| word.split('"').map(part).collect::<Vec<_>>().join("\""));
+    let mut kept: Vec<String> = Vec::new();
+    for word in words {
+        let unit = kept.last().is_some_and(|before| before.ends_with('#')) && is_unit(&word);
+        let again = word == "#" && kept.last().is_some_and(|before| before == "#");
+        if !unit && !again {
+            kept.push(word);
+        }
+    }
+    kept.join(" ")
+}
+
+/// Units of figures, with what stands behind them.
+fn is_unit(word: &str) -> bool {
+    const UNITS: [&str; 24] = [
+        "B",
+        "kB",
+        "MB",
+        "GB",
+        "B/s",
+        "kB/s",
+        "MB/s",
+        "GB/s",
+        "bit/s",
+        "kbit/s",
+        "Mbit/s",
+        "Gbit/s",
+        "ns",
+        "us",
+        "ms",
+        "s",
+        "min",
+        "h",
+        "bytes",
+        "KBytes",
+        "MBytes",
+        "Kbits/sec",
+        "Mbits/sec",
+        "Gbits/sec",
+    ];
+    UNITS.contains(&word.trim_matches(|c| "(),;:".contains(c)))
+}
+
+/// A part of a word in which figures are `#`. An address is none: guides have theirs on purpose.
+fn part(word: &str) -> String {
+    let bare = word.trim_matches(|c| "(),;:".contains(c));
+    let codec = ["zstd-", "deflate-", "lz4", "none"].iter().any(|name| bare.starts_with(name));
+    if codec || bare.len() == 44 && bare.ends_with('=') || bare.starts_with("0x") {
+        return word.replace(bare, "#");
+    }
+    let address = word.matches('.').count() == 3 || word.contains("::");
+    if address {
+        // The port of a client is the kernel's.
+        return match word.rsplit_once(':') {
+            Some((host, port)) if port.parse().is_ok_and(|port: u16| port >= 32_768 && port != 51_820) => {
+                format!("{host}:#")
+            }
+            _ => word.to_owned(),
+        };
+    }
+    let mut out = String::new();
+    for c in word.chars() {
+        let figure = c.is_ascii_digit() || out.ends_with('#') && ".,".contains(c);
+        match (figure, out.ends_with('#')) {
+            (true, true) => {}
+            (true, false) => out.push('#'),
+            (false, _) => out.push(c),
+        }
+    }
+    out
 }
 
 /// A user's home on a host.
@@ -125,7 +223,7 @@ impl Homes {
         let page = fs::read_to_string(Path::new(GUIDES).join(guide)).unwrap();
         let steps = steps(&page, &["laptop", "office"]);
         assert!(steps.len() > least, "{steps:?}");
-        for Step { host, command, output } in steps {
+        for Step { host, command, output, .. } in steps {
             let (here, there) = if host == "laptop" { (laptop, office) } else { (office, laptop) };
             let (good, said) = here.run(&command);
             let lines: Vec<&str> = said.lines().collect();
@@ -201,12 +299,34 @@ impl Home {
 }
 
 #[test]
+fn figures_do_not_count_and_words_do() {
+    let same = [
+        ("rtt min/avg = 0.628/304.436 ms", "rtt min/avg = 1/2 s"),
+        ("uptime  2 s (PID 22451, version 0.1.0)", "uptime 1 min 3 s (PID 3, version 0.1.0)"),
+        ("choice zstd-9 since 1 s", "choice deflate-6 since 648 ms"),
+        ("tcp 10.77.0.1:8000 -> 10.77.0.2:58016", "tcp 10.77.0.1:8000 -> 10.77.0.2:41000"),
+    ];
+    for (one, other) in same {
+        assert_eq!(skeleton(one), skeleton(other));
+    }
+    let different = [
+        ("3 packets", "3 bundles"),
+        ("tcp 10.77.0.1:8000", "tcp 10.77.0.2:8000"),
+        ("peer site-b: up", "peer site-b: connecting"),
+    ];
+    for (one, other) in different {
+        assert_ne!(skeleton(one), skeleton(other));
+    }
+}
+
+#[test]
 fn commands_are_found_and_their_output_is_compared() {
     let page = "text\n```console\na$ one <<END\nx\nEND\nb$ two\nline\n```\n```sh\na$ no\n```\n";
     let step = |host: &str, command: &str, output: &[&str]| Step {
         host: host.to_owned(),
         command: command.to_owned(),
         output: output.iter().map(|line| (*line).to_owned()).collect(),
+        silent: false,
     };
     assert_eq!(
         steps(page, &["a", "b"]),
