@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 
 use strait_testbed::sandbox;
 
-use crate::page::Homes;
+use crate::page::{Homes, guide};
 
 #[test]
 fn the_commands_of_the_page_say_what_it_says() {
@@ -19,5 +19,5 @@ fn the_commands_of_the_page_say_what_it_says() {
     for home in [&homes.laptop, &homes.office] {
         symlink(&stick, home.folder.join("stick")).unwrap();
     }
-    homes.follow("files.md", 30);
+    homes.follow(&guide("files.md"), 30);
 }

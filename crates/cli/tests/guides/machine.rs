@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use strait_testbed::Workdir;
 
-use crate::page::{self, GUIDES, Step};
+use crate::page::{self, Step};
 
 /// The programs that the guides run.
 const PROGRAMS: [&str; 2] = ["strait", "strait-demo"];
@@ -96,9 +96,4 @@ impl Machine {
         (!good)
             .then(|| format!("$ {}status {}\nsaid:\n{text}\nthe page:\n{page}", step.command, status.trim()))
     }
-}
-
-/// The text of a guide.
-pub(crate) fn guide(name: &str) -> String {
-    fs::read_to_string(Path::new(GUIDES).join(name)).unwrap()
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use strait_testbed::{LinkSpec, Namespace, TwoHosts, Workdir};
 
 /// The folder of the guides.
-pub(crate) const GUIDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
+const GUIDES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/guide");
 /// An ordinary user: that of `nobody`, who has no home and belongs to no group with rights.
 const USER: u32 = 65_534;
 
@@ -22,6 +22,11 @@ pub(crate) struct Step {
     pub(crate) output: Vec<String>,
     /// What it prints is not compared: it stands in a block without outputs, or behind a remark that they vary.
     pub(crate) silent: bool,
+}
+
+/// The text of a guide.
+pub(crate) fn guide(name: &str) -> String {
+    fs::read_to_string(Path::new(GUIDES).join(name)).unwrap()
 }
 
 /// The commands of root: those behind the prompt `$` in blocks of type `console`, and each block of type `sh`.
@@ -216,12 +221,11 @@ impl Homes {
         Homes { laptop, office, dir, _hosts: hosts }
     }
 
-    /// Runs the commands of a guide, of which there are more than `least`.
-    pub(crate) fn follow(&self, guide: &str, least: usize) {
+    /// Runs the commands of a page, of which there are more than `least`.
+    pub(crate) fn follow(&self, page: &str, least: usize) {
         let Homes { laptop, office, .. } = self;
         let _cleanup = [Cleanup(office), Cleanup(laptop)];
-        let page = fs::read_to_string(Path::new(GUIDES).join(guide)).unwrap();
-        let steps = steps(&page, &["laptop", "office"]);
+        let steps = steps(page, &["laptop", "office"]);
         assert!(steps.len() > least, "{steps:?}");
         for Step { host, command, output, .. } in steps {
             let (here, there) = if host == "laptop" { (laptop, office) } else { (office, laptop) };
@@ -256,7 +260,7 @@ impl Home {
     pub(crate) fn with_account(&mut self) {
         let Some(user) = self.user else { return };
         let file = self.folder.with_extension("passwd");
-        fs::write(&file, format!("user:x:{user}:{user}::{}:/bin/sh\n", self.folder.display())).unwrap();
+        fs::write(&file, format!("alice:x:{user}:{user}::{}:/bin/sh\n", self.folder.display())).unwrap();
         self.accounts = Some(file);
     }
 

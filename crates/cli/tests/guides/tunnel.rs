@@ -4,7 +4,8 @@ use strait_node::privileges::is_root;
 use strait_testbed::sandbox;
 use strait_testdata::skip::{Need, skip};
 
-use crate::machine::{Machine, guide};
+use crate::machine::Machine;
+use crate::page::guide;
 
 /// A machine for root, where there may be one.
 fn machine() -> Option<Machine> {
