@@ -77,11 +77,13 @@ impl<P: Into<PathBuf>> From<P> for FolderPath {
 }
 
 impl FolderPath {
-    /// Pins the folder that is at `path` now.
+    /// Pins the folder that is at `path` now; a relative path is one from the folder that this process is in.
     ///
     /// # Errors
     /// [`FolderPathError`]: there is none, or, where this process is root's, another user can put one there.
     pub fn pin(path: &Path) -> Result<FolderPath, FolderPathError> {
+        // Fails for an empty path, and where this process's folder was removed; opening it says so.
+        let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let io = |source| FolderPathError::Io { path: path.to_owned(), source };
         let folder = if geteuid().is_root() {
             find_as_root(path)?
@@ -324,5 +326,13 @@ mod tests {
         symlink("round", scratch.path().join("round")).unwrap();
         let round = FolderPath::pin(&scratch.path().join("round"));
         assert!(matches!(round, Err(FolderPathError::Io { source: Errno::LOOP, .. })));
+    }
+
+    #[test]
+    fn a_relative_path_is_one_from_the_current_folder() {
+        let here = std::env::current_dir().unwrap();
+        let [relative, absolute] = [Path::new("src"), &here.join("src")].map(FolderPath::pin);
+        assert_eq!(format!("{relative:?}"), format!("{absolute:?}"));
+        assert!(!matches!(relative, Err(FolderPathError::Io { .. })), "{relative:?}");
     }
 }
