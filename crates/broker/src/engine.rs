@@ -136,12 +136,12 @@ impl Engine {
         crate::sweeper::run(&self).await;
     }
 
-    /// One such turn, now.
+    /// One such turn, now, as if this host's clock had been right for long.
     ///
     /// # Errors
     /// [`StoreFault`]; what was done until then is done.
     pub async fn sweep(&self) -> Result<(), StoreFault> {
-        crate::sweeper::sweep(self).await
+        crate::sweeper::sweep(self, crate::now()).await
     }
 
     /// Makes sums of all that is there.

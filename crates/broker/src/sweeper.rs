@@ -1,6 +1,6 @@
 //! What is done once in a while: sums of what is in the store, what has expired, and uploads that were forgotten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::path::{Path, PathBuf};
@@ -27,15 +27,23 @@ const SHARE: u32 = 20;
 const REMOVED: usize = 10_000;
 /// Objects that one turn can tell from forgotten uploads: 16 MiB of memory.
 const OBJECTS: usize = 2 << 20;
+/// How long a letter must have been over, by each reading of this host's clock, before it is removed: a clock that a start finds wrong is
+/// put right within minutes (RFC 5905 section 10 steps it after 900 s at most).
+const SURE: Duration = Duration::from_secs(3600);
 /// What is put to learn the store's clock.
 const PROBE: &str = "probe";
 
 /// Takes turns until the broker ends.
 pub(crate) async fn run(engine: &Engine) {
     let mut ending = engine.ending();
+    let mut clock = SureClock::default();
     loop {
         let begun = Instant::now();
-        if let Err(fault) = sweep(engine).await {
+        let turn = match clock.read(begun, crate::now()) {
+            Some(sure) => sweep(engine, sure).await,
+            None => engine.count().await.map(drop),
+        };
+        if let Err(fault) = turn {
             tracing::warn!("store: {fault}");
         }
         if let Err(error) = engine.tell_status().await {
@@ -46,6 +54,25 @@ pub(crate) async fn run(engine: &Engine) {
             () = sleep(pause) => {}
             _ = ending.wait_for(|ending| *ending) => return,
         }
+    }
+}
+
+/// The readings of this host's clock in the last while. What is over may not be taken back, so no single reading decides.
+#[derive(Default)]
+struct SureClock {
+    readings: VecDeque<(Instant, i64)>,
+}
+
+impl SureClock {
+    /// Adds a reading; returns the least of those of a while, once there is one that is so old.
+    fn read(&mut self, now: Instant, wall: i64) -> Option<i64> {
+        self.readings.push_back((now, wall));
+        let is_old = |at: &(Instant, i64)| now.duration_since(at.0) >= SURE;
+        while self.readings.get(1).is_some_and(is_old) {
+            self.readings.pop_front();
+        }
+        self.readings.front().filter(|at| is_old(at))?;
+        self.readings.iter().map(|(_, wall)| *wall).min()
     }
 }
 
@@ -85,9 +112,13 @@ fn add_spooled(pieces: Vec<(ObjectName, u64, u64)>, sums: &mut Sums) {
     }
 }
 
-/// One turn.
-pub(crate) async fn sweep(engine: &Engine) -> Result<(), StoreFault> {
-    let Found { expired, orphans } = engine.count().await?;
+/// One turn, at a time that this host's clock has had for a while.
+pub(crate) async fn sweep(engine: &Engine, sure: i64) -> Result<(), StoreFault> {
+    let Found { mut expired, orphans } = engine.count().await?;
+    expired.retain(|(_, name)| name.expires <= sure);
+    if !expired.is_empty() {
+        tracing::info!(letters = expired.len(), "removing what has expired");
+    }
     for (receiver, name) in expired {
         removal::letter(engine, &receiver, &name).await?;
         let mut line = Line::new(Deed::Expire, None, &name.object.sender);
@@ -96,7 +127,7 @@ pub(crate) async fn sweep(engine: &Engine) -> Result<(), StoreFault> {
         line.bytes = name.size();
         engine.audit.say(line).await;
     }
-    collect(engine, orphans).await?;
+    collect(engine, orphans, sure).await?;
     let removed = engine.spool.sweep(engine.limits.forgotten).await;
     if let Err(error) = removed {
         tracing::warn!("spool: {error}");
@@ -170,16 +201,17 @@ async fn learn_clock(engine: &Engine) -> Result<i64, StoreFault> {
 }
 
 /// Removes the pieces of uploads that were forgotten; looks at each again before.
-async fn collect(engine: &Engine, orphans: BTreeMap<ObjectName, i64>) -> Result<(), StoreFault> {
+async fn collect(engine: &Engine, orphans: BTreeMap<ObjectName, i64>, sure: i64) -> Result<(), StoreFault> {
     if orphans.is_empty() {
         return Ok(());
     }
-    let old = too_old(engine, learn_clock(engine).await?);
+    let ahead = learn_clock(engine).await? - crate::now();
+    // By the store's clock, which in a folder is this host's.
+    let old = too_old(engine, sure.saturating_add(ahead));
     for (object, _) in orphans.into_iter().filter(|(_, newest)| *newest <= old) {
         if engine.active.has(&object) || removal::has_letter(engine, &object).await? {
             continue;
         }
-        let now = crate::now().saturating_add(engine.store_clock.load(Ordering::Relaxed));
         let (bytes, newest) = engine
             .store
             .gather(
@@ -191,7 +223,7 @@ async fn collect(engine: &Engine, orphans: BTreeMap<ObjectName, i64>) -> Result<
                 },
             )
             .await?;
-        if newest > too_old(engine, now) {
+        if newest > old {
             continue;
         }
         removal::all_pieces(engine, &object).await?;
@@ -233,6 +265,43 @@ fn walk(folder: &Path, depth: usize, each: &mut impl FnMut(&Path, &fs::Metadata)
             && let Ok(about) = entry.metadata()
         {
             each(&entry.path(), &about);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads a clock each minute; returns what it is sure of at last.
+    fn read(readings: impl IntoIterator<Item = i64>) -> Option<i64> {
+        let (mut clock, begun) = (SureClock::default(), Instant::now());
+        let mut sure = None;
+        for (minute, wall) in (0..).zip(readings) {
+            sure = clock.read(begun + Duration::from_secs(60 * minute), wall);
+            assert!(clock.readings.len() <= 62, "{}", clock.readings.len());
+        }
+        sure
+    }
+
+    #[test]
+    fn a_clock_is_believed_after_an_hour_and_for_what_it_said_an_hour_ago() {
+        let right = |minute: i64| 1_000_000 + 60 * minute;
+        assert_eq!(read((0..60).map(right)), None);
+        assert_eq!(read((0..=60).map(right)), Some(right(0)));
+        assert_eq!(read((0..=500).map(right)), Some(right(440)));
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_for_a_while_decides_nothing() {
+        let (right, ahead) = (|minute: i64| 60 * minute, 40 * 24 * 3600);
+        // A start with a wrong clock, and one that is set wrong later, for less than an hour.
+        for wrong in [0..5, 0..59, 100..150] {
+            for end in [61, 120, 160, 400] {
+                let clock = |minute: i64| right(minute) + if wrong.contains(&minute) { ahead } else { 0 };
+                let sure = read((0..=end).map(clock));
+                assert!(sure.is_some_and(|sure| sure <= right(end)), "{wrong:?} {end}: {sure:?}");
+            }
         }
     }
 }
