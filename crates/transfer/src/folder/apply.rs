@@ -1,5 +1,6 @@
 //! Permissions, owners, times and extended attributes of what was received.
 
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use rustix::fs::{
@@ -34,7 +35,7 @@ pub(super) fn apply(
     // After the owner, whose change takes the setuid bits away.
     let mode = Mode::from_raw_mode(attributes.mode & if rules.keep_set_id { 0o7777 } else { 0o777 });
     fchmod(&file, mode).map_err(|error| FolderError::new("set the permissions", error))?;
-    futimens(&file, &times(attributes))
+    futimens(&file, &times(attributes.modified))
         .map_err(|error| FolderError::new("set the time of modification", error))
 }
 
@@ -50,7 +51,7 @@ pub(super) fn apply_to_symlink(
         let set = chownat(&folder, name, user, group, AtFlags::SYMLINK_NOFOLLOW);
         set.map_err(|error| FolderError::new("set the owner", error))?;
     }
-    let set = utimensat(&folder, name, &times(attributes), AtFlags::SYMLINK_NOFOLLOW);
+    let set = utimensat(&folder, name, &times(attributes.modified), AtFlags::SYMLINK_NOFOLLOW);
     set.map_err(|error| FolderError::new("set the time of modification", error))
 }
 
@@ -74,9 +75,14 @@ fn owner(attributes: &Attributes) -> (Option<Uid>, Option<Gid>) {
     ((user != u32::MAX).then(|| Uid::from_raw(user)), (group != u32::MAX).then(|| Gid::from_raw(group)))
 }
 
-fn times(attributes: &Attributes) -> Timestamps {
-    let (seconds, nanoseconds) =
-        (attributes.modified.div_euclid(1_000_000_000), attributes.modified.rem_euclid(1_000_000_000));
+/// Gives a file a time, and returns the one that it has then.
+pub(super) fn time_kept(file: &File, modified: i64) -> Option<i64> {
+    futimens(file, &times(modified)).ok()?;
+    Status::of(file).ok().map(|status| status.stamp().modified)
+}
+
+fn times(modified: i64) -> Timestamps {
+    let (seconds, nanoseconds) = (modified.div_euclid(1_000_000_000), modified.rem_euclid(1_000_000_000));
     Timestamps {
         last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
         last_modification: Timespec { tv_sec: seconds, tv_nsec: nanoseconds },

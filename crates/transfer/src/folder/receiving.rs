@@ -5,14 +5,14 @@ mod names;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use rustix::fs::{Access, AtFlags, OFlags, accessat, fstatfs};
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-use super::apply::{allow_owner, apply};
+use super::apply::{allow_owner, apply, time_kept};
 use super::checkpoint::{Checkpoint, EVERY, EVERY_BYTES};
 use super::fitting::fit;
 use super::given::{GivenFiles, path_hash, state_hash};
@@ -28,6 +28,8 @@ use crate::message::MAX_SUBTREES;
 use crate::path::EntryPath;
 use crate::stamp::{Attributes, Status};
 
+/// The name of a file without content, for as long as it takes to open it.
+const TIMED: &str = "timed";
 /// Entries of a group at most: what it keeps in memory is bounded, and a receipt does not wait long.
 const MANY_ENTRIES: usize = 2048;
 /// Subtrees of unfinished files that senders hear of at a time: 3 MB. A file has some in any case.
@@ -57,6 +59,8 @@ pub struct Receiving {
     pending: usize,
     /// Why a resume will know less.
     unrecorded: Option<FolderError>,
+    /// A file without a name that tells which times the file system keeps; nothing where there can be none.
+    timed: OnceLock<Option<File>>,
 }
 
 impl Receiving {
@@ -77,7 +81,32 @@ impl Receiving {
         let place = Arc::new(place);
         let keeper = Keeper::start(Arc::clone(&place), log)?;
         let (begun, group, since, pending, unrecorded) = (false, WholeGroup::default(), None, 0, None);
-        Ok(Receiving { keeper, place, kept, given, next_slot, begun, group, since, pending, unrecorded })
+        let timed = OnceLock::new();
+        Ok(Receiving {
+            keeper,
+            place,
+            kept,
+            given,
+            next_slot,
+            begun,
+            group,
+            since,
+            pending,
+            unrecorded,
+            timed,
+        })
+    }
+
+    /// Returns the time, in nanoseconds since 1970, that a file has here which was last modified at `modified`: some file systems keep
+    /// whole seconds only, or times of a few decades.
+    pub(crate) fn time_kept(&self, modified: i64) -> Option<i64> {
+        let timed = self.timed.get_or_init(|| {
+            let work = &self.place.work;
+            let file = work.file(TIMED, OFlags::RDWR | OFlags::CREATE, "look which times are kept").ok();
+            work.remove(TIMED);
+            file
+        });
+        time_kept(timed.as_ref()?, modified)
     }
 
     /// What an earlier run left of a file.

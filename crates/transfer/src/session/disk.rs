@@ -141,11 +141,19 @@ impl DiskDestination {
         if there.is_folder {
             return Err(FaultReason::InTheWay.into());
         }
-        let same = there.is_file && Some(there.stamp.size) == size && there.stamp.modified == entry.modified;
+        let same = there.is_file
+            && Some(there.stamp.size) == size
+            && (there.stamp.modified == entry.modified
+                || self.keeps_as(entry.modified, there.stamp.modified));
         if same && there.attributes.mode != entry.mode && self.receiving.is_some() {
             self.folder.reapply(path, &attributes)?;
         }
         Ok(same)
+    }
+
+    /// True if a file that is modified at one time has the other here, as the file system does not keep the first.
+    fn keeps_as(&self, sent: i64, there: i64) -> bool {
+        self.receiving.as_ref().is_some_and(|receiving| receiving.time_kept(sent) == Some(there))
     }
 
     fn receiving(&mut self) -> Result<&mut Receiving, FileFault> {

@@ -22,6 +22,24 @@ fn permissions_and_time_are_those_of_the_sender() {
     }
 }
 
+/// A file system with whole seconds needs a disk of its own to be tried; this one keeps all.
+#[test]
+fn the_time_that_a_file_would_have_is_looked_up_without_a_trace() {
+    let folder = TestFolder::new("kept-times");
+    let receiving = folder.open().receive([1; 16]).unwrap();
+    for modified in [1_700_000_000_123_456_789, 0, -1_500_000_000] {
+        assert_eq!(receiving.time_kept(modified), Some(modified));
+    }
+    drop(receiving);
+    assert_eq!(
+        fs::read_dir(folder.join(""))
+            .unwrap()
+            .filter(|it| it.as_ref().unwrap().file_name() != WORKING_FOLDER)
+            .count(),
+        0
+    );
+}
+
 #[test]
 fn setuid_bits_are_dropped_unless_the_folder_allows_them() {
     for (keep_set_id, expected) in [(false, 0o755), (true, 0o4755)] {
