@@ -18,6 +18,7 @@ mod top;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use strait_terminal::pages::{Completions, Man};
@@ -57,7 +58,7 @@ Exit codes:
   0    done
   1    failed; the message says why and what to do
   2    wrong usage, or a missing permission or system feature (the message names the fix)
-  3    no tunnel is running (show, why, top, down, reload); interrupted, and goes on when run again (send, get, sync, put, fetch)
+  3    no tunnel is running (show, why, top, down, reload, restart); interrupted, and goes on when run again (send, get, sync, put, fetch)
   4    queued: the transfer waits in the outbox (send)
   130  interrupted (128 + signal number)
   255  login: `strait login` failed, or left its session running; else the exit code of the program at the peer
@@ -114,6 +115,8 @@ pub(crate) enum StraitCommand {
     Top(TopFlags),
     /// Reload the configuration of a running tunnel without losing a packet
     Reload(Which),
+    /// Put an updated program, or another configuration, in the place of a running tunnel; if it does not come up, go back
+    Restart(Restart),
     /// Send files and folders to a peer, compressed as the link needs; for a peer that is away they wait in the outbox
     Send(SendFiles),
     /// Get files and folders from a peer
@@ -227,6 +230,20 @@ pub(crate) struct Which {
     pub(crate) tunnel: Option<String>,
 }
 
+/// Flags of `restart`.
+#[derive(Debug, Args)]
+pub(crate) struct Restart {
+    /// Which tunnel.
+    #[command(flatten)]
+    pub(crate) which: Which,
+    /// The program to start [default: the one that this command is run from; of a unit of systemd, its own]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) program: Option<PathBuf>,
+    /// Go back also if no peer that was up before is up again within this time, such as 30s
+    #[arg(long, value_name = "TIME", value_parser = strait_node::config::duration)]
+    pub(crate) unless_heard: Option<Duration>,
+}
+
 /// Flags of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -286,6 +303,8 @@ mod tests {
             "strait down strait0",
             "strait show --json strait0",
             "strait reload a.toml",
+            "strait restart",
+            "strait restart a.toml --program ./strait --unless-heard 30s",
             #[cfg(feature = "top")]
             "strait top",
             #[cfg(feature = "top")]
@@ -351,6 +370,7 @@ mod tests {
         for (line, expected) in [
             ("strait up", "required"),
             ("strait send a", "2 values required"),
+            ("strait restart --unless-heard 30", "is not a time span"),
             ("strait frobnicate", "unrecognized subcommand"),
             ("strait up a --foreground --log-file b", "cannot be used with"),
             ("strait send a b: --between 6-7", "two different times of day"),

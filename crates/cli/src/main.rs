@@ -14,6 +14,7 @@ mod login;
 mod other;
 mod outbox;
 mod pace;
+mod restart;
 mod running;
 mod saved;
 mod served;
@@ -64,6 +65,7 @@ fn run(command: &StraitCommand) -> CommandResult {
         #[cfg(feature = "top")]
         StraitCommand::Top(flags) => top::run(flags),
         StraitCommand::Reload(flags) => running::reload(flags),
+        StraitCommand::Restart(flags) => restart::restart(flags),
         StraitCommand::Send(flags) => files::send(flags),
         StraitCommand::Get(flags) => files::get(flags),
         StraitCommand::Ls(flags) => files::ls(flags),

@@ -81,7 +81,7 @@ fn in_background(flags: &flags::Up) -> CommandResult {
 }
 
 /// The log of a tunnel in the background: the system's place, or beside its socket for who may not write there.
-fn log_file(interface: &str) -> Result<PathBuf, Failure> {
+pub(crate) fn log_file(interface: &str) -> Result<PathBuf, Failure> {
     let name = format!("strait-{interface}.log");
     if strait_node::privileges::is_root() && Path::new(LOG_FOLDER).is_dir() {
         return Ok(Path::new(LOG_FOLDER).join(name));
@@ -98,13 +98,13 @@ pub(crate) fn down(flags: &flags::Which) -> CommandResult {
         (Err(_), Some(only)) if flags.tunnel.is_none() => only,
         (which, _) => which?,
     };
-    let mut answer = client::down(&interface);
+    let mut answer = client::down(&interface, false);
     // One that ends by itself, or is killed, may still hear the question. What it leaves is known when it is gone.
     let ends = matches!(answer, Err(ClientError::Ended { .. }));
     let asked = Instant::now();
     while matches!(answer, Err(ClientError::Ended { .. })) && asked.elapsed() < ENDING {
         thread::sleep(AGAIN);
-        answer = client::down(&interface);
+        answer = client::down(&interface, false);
     }
     match answer {
         Err(ClientError::NotRunning { .. }) if network::put_back(&interface).is_ok_and(|count| count > 0) => {
@@ -137,7 +137,7 @@ pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
     let changes = client::reload(&interface).map_err(refused)?;
     line(format_args!("{interface} reloaded its configuration: {changes}"))?;
     if !changes.need_restart.is_empty() {
-        line(format_args!("restart it with `strait down {interface}`, then `strait up`"))?;
+        line(format_args!("`strait restart {interface}` takes them over"))?;
     }
     Ok(())
 }

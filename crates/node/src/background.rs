@@ -9,12 +9,17 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
+use crate::process::checked;
 use crate::runtime::READY_VARIABLE;
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long what is left of one that ended may take to end, and how often it is looked for.
+const ENDING: Duration = Duration::from_secs(5);
+const AGAIN: Duration = Duration::from_millis(20);
 
 /// Why no node runs in the background.
 #[derive(Debug, thiserror::Error)]
@@ -54,11 +59,20 @@ pub enum BackgroundError {
 /// # Errors
 /// [`BackgroundError`], in which case nothing runs.
 pub fn start(arguments: &[&std::ffi::OsStr], log: &Path) -> Result<u32, BackgroundError> {
-    let mut file = open(log)?;
+    let mut command = Command::new(std::env::current_exe().map_err(BackgroundError::Start)?);
+    command.args(arguments);
+    start_program(command, &mut open(log)?, log).map(|child| child.id())
+}
+
+/// The same for any program, whose output goes to the file `log` of this name.
+///
+/// # Errors
+/// As [`start`].
+pub(crate) fn start_program(command: Command, file: &mut File, log: &Path) -> Result<Child, BackgroundError> {
     let begin = file.seek(SeekFrom::End(0)).unwrap_or(0);
     let (mut ready, theirs) = UnixStream::pair().map_err(BackgroundError::Start)?;
     ready.set_read_timeout(Some(PATIENCE)).map_err(BackgroundError::Start)?;
-    let mut child = spawn(arguments, &file, theirs.into()).map_err(BackgroundError::Start)?;
+    let mut child = spawn(command, file, theirs.into()).map_err(BackgroundError::Start)?;
     // A word, or the end when the node has ended.
     let heard = loop {
         match ready.read(&mut [0; 16]) {
@@ -68,20 +82,49 @@ pub fn start(arguments: &[&std::ffi::OsStr], log: &Path) -> Result<u32, Backgrou
     };
     match heard {
         Ok(0) => {
-            child.wait().map_err(BackgroundError::Start)?;
-            Err(BackgroundError::Ended(said(&mut file, begin)))
+            // One that closed it may still run.
+            if !wait_for(ENDING, || !matches!(child.try_wait(), Ok(None))) {
+                end(&mut child);
+            }
+            Err(BackgroundError::Ended(said(file, begin)))
         }
-        Ok(_) => Ok(child.id()),
+        Ok(_) => Ok(child),
         Err(_) => {
-            let _ = child.kill();
-            let _ = child.wait();
+            end(&mut child);
             Err(BackgroundError::TooSlow { log: log.to_owned() })
         }
     }
 }
 
+/// Kills a program that was started here with all that it started. A full tunnel stays closed. The process with the privileges ends by
+/// itself when the other is gone, and removes the rest meanwhile.
+pub(crate) fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+    let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
+    // SAFETY: takes integers. The group is the session that was made for it, whose number is not given anew while there is a process in it.
+    let has_ended = || unsafe { libc::kill(-group, 0) } != 0;
+    if !wait_for(ENDING, has_ended) {
+        // SAFETY: as above.
+        unsafe { libc::kill(-group, libc::SIGKILL) };
+        wait_for(ENDING, has_ended);
+    }
+}
+
+/// Looks again until `done` holds, for at most `patience`, and returns the last answer.
+pub(crate) fn wait_for(patience: Duration, mut done: impl FnMut() -> bool) -> bool {
+    let begun = Instant::now();
+    while !done() {
+        if begun.elapsed() >= patience {
+            return false;
+        }
+        thread::sleep(AGAIN);
+    }
+    true
+}
+
 /// Opens the log, or makes it. Not through a link, which could lead into any file; not into what another user reads.
-fn open(path: &Path) -> Result<File, BackgroundError> {
+pub(crate) fn open(path: &Path) -> Result<File, BackgroundError> {
     let failed = |source| BackgroundError::Log { path: path.to_owned(), source };
     let foreign = || BackgroundError::Foreign { path: path.to_owned() };
     let mut options = OpenOptions::new();
@@ -98,15 +141,17 @@ fn open(path: &Path) -> Result<File, BackgroundError> {
 }
 
 /// Starts the program in a session of its own. On `ready`, its standard input, it says that it is up.
-fn spawn(arguments: &[&std::ffi::OsStr], log: &File, ready: OwnedFd) -> io::Result<Child> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(arguments).env(READY_VARIABLE, "1").env_remove("NOTIFY_SOCKET");
+fn spawn(mut command: Command, log: &File, ready: OwnedFd) -> io::Result<Child> {
+    command.env(READY_VARIABLE, "1").env_remove("NOTIFY_SOCKET");
     command.stdin(ready).stdout(log.try_clone()?).stderr(log.try_clone()?);
-    // SAFETY: setsid is async-signal-safe and touches no memory of this process.
+    // SAFETY: signal and setsid are async-signal-safe and touch no memory of this process.
     unsafe {
-        command.pre_exec(|| match libc::setsid() {
-            -1 => Err(io::Error::last_os_error()),
-            _ => Ok(()),
+        command.pre_exec(|| {
+            // Who starts it may ignore them.
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            checked(libc::setsid())
         });
     }
     command.spawn()

@@ -137,7 +137,7 @@ pub fn show_in(folder: &Path, interface: &str) -> Result<DaemonReport, ClientErr
     report(interface, ask_at(&runtime::socket(folder, interface), interface, Request::Show)?.0)
 }
 
-fn report(interface: &str, answer: Answer) -> Result<DaemonReport, ClientError> {
+pub(crate) fn report(interface: &str, answer: Answer) -> Result<DaemonReport, ClientError> {
     match answer {
         Answer::Report { report } => Ok(*report),
         other => Err(unexpected(interface, other)),
@@ -155,12 +155,13 @@ pub fn reload(interface: &str) -> Result<Changes, ClientError> {
     }
 }
 
-/// Ends the daemon of `interface`; returns when it has removed everything.
+/// Ends the daemon of `interface`; returns when it has removed everything, but for what keeps packets from leaving in the clear where that
+/// stays for the next start.
 ///
 /// # Errors
 /// [`ClientError`].
-pub fn down(interface: &str) -> Result<(), ClientError> {
-    let (answer, mut stream) = ask(interface, Request::Down)?;
+pub fn down(interface: &str, stays_closed: bool) -> Result<(), ClientError> {
+    let (answer, mut stream) = ask(interface, Request::Down { stays_closed })?;
     if answer != Answer::Ending {
         return Err(unexpected(interface, answer));
     }
@@ -276,20 +277,28 @@ pub(crate) fn ask_at(
     interface: &str,
     request: Request,
 ) -> Result<(Answer, UnixStream), ClientError> {
+    let mut stream = connect(path, interface)?;
+    Ok((ask_on(&mut stream, interface, &request)?, stream))
+}
+
+/// The answer of the daemon at the other end of `stream`.
+pub(crate) fn ask_on(
+    stream: &mut UnixStream,
+    interface: &str,
+    request: &Request,
+) -> Result<Answer, ClientError> {
     let failed = |source| broken_off(interface, source);
     let broken = |source| ClientError::Answer { interface: interface.to_owned(), source };
-    let mut stream = connect(path, interface)?;
-    put(&mut stream, interface, &request)?;
+    put(stream, interface, request)?;
     let mut line = String::new();
-    if BufReader::new((&stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)? == 0 {
+    if BufReader::new((&*stream).take(ANSWER_MAX)).read_line(&mut line).map_err(failed)? == 0 {
         return Err(failed(io::ErrorKind::UnexpectedEof.into()));
     }
-    let answer = serde_json::from_str(&line).map_err(broken)?;
-    Ok((answer, stream))
+    serde_json::from_str(&line).map_err(broken)
 }
 
 /// A connection to the daemon that listens at `path`.
-fn connect(path: &Path, interface: &str) -> Result<UnixStream, ClientError> {
+pub(crate) fn connect(path: &Path, interface: &str) -> Result<UnixStream, ClientError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
             ClientError::NotRunning { interface: interface.to_owned(), path: path.to_owned() }

@@ -74,7 +74,7 @@ use crate::udp::Listen;
 use beside::{Access, Nothing, OnDisk, WithoutIdentity};
 
 /// Most bytes in a configuration file: some ten thousand peers, each with a card that has an ML-KEM key, of 2 kB.
-const FILE_MAX: u64 = 32 << 20;
+pub(crate) const FILE_MAX: u64 = 32 << 20;
 
 /// Nodes that are no peers, at once: each has keys and a queue, as a peer has. More people at once are worth an entry.
 const UNLISTED_MAX: usize = 64;
@@ -272,8 +272,14 @@ impl Config {
     /// # Errors
     /// [`ConfigError`] with everything that is wrong.
     pub fn load(path: &Path) -> Result<Config, ConfigError> {
+        Config::load_with_text(path).map(|(config, _)| config)
+    }
+
+    /// The same, with the text of the file.
+    pub(crate) fn load_with_text(path: &Path) -> Result<(Config, Zeroizing<String>), ConfigError> {
         let (text, access) = read(path)?;
-        sections::read(&text, path, &OnDisk { access, known: None, token_known: false })
+        let config = sections::read(&text, path, &OnDisk { access, known: None, token_known: false })?;
+        Ok((config, text))
     }
 
     /// The same for a process that is to have neither the private key nor the token in its memory.

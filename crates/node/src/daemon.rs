@@ -44,7 +44,7 @@ mod saved_keeper;
 mod sessionless;
 mod signals;
 mod start;
-mod starter;
+pub(crate) mod starter;
 mod streams;
 
 use std::ffi::CStr;
@@ -71,7 +71,7 @@ use crate::direct::Direct;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::network::Plan;
 use crate::privileges::{self, ServiceUser};
-use crate::process::fork;
+use crate::process::{fork, name_process};
 use crate::services::ServiceChannel;
 use crate::udp::UdpSocket;
 
@@ -207,7 +207,10 @@ pub type ServiceMain = Box<dyn FnOnce(ServiceChannel) -> i32>;
 
 /// Why the loop ended.
 enum Shutdown {
-    Requested,
+    /// A full tunnel may stay closed for the next start.
+    Requested {
+        stays_closed: bool,
+    },
     Failed(&'static str, std::io::Error),
 }
 
@@ -225,6 +228,8 @@ pub fn run(path: &Path) -> Result<(), StartError> {
 /// # Errors
 /// As [`run`].
 pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
+    // Also where it was started by another name, as by a descriptor.
+    name_process(c"strait");
     // Before any key is in memory.
     let resolver = Resolver::start()?;
     let directory = DirectoryProcess::start(&[resolver.as_fd()])?;
@@ -237,10 +242,10 @@ pub fn run_with(path: &Path, mains: ServiceMains) -> Result<(), StartError> {
     let services = ServiceChannels { files, login, broker };
     // A working directory is not this program's to keep.
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let config = Config::load(path)?;
+    let (config, text) = Config::load_with_text(path)?;
     let others: Vec<_> =
         [resolver.as_fd(), directory.as_fd()].into_iter().chain(services.all().map(AsFd::as_fd)).collect();
-    let starter = Starter::start(path, &config, &others)?;
+    let starter = Starter::start(path, (&config, text), &others)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(StartError::Runtime)?;
     let (names, answers) = mpsc::channel(ANSWERS);
@@ -308,6 +313,16 @@ fn start_service(
     Ok(channel)
 }
 
+impl Shutdown {
+    /// The end that a request asks for.
+    const fn by(request: &Request) -> Option<Shutdown> {
+        match request {
+            Request::Down { stays_closed } => Some(Shutdown::Requested { stays_closed: *stays_closed }),
+            _ => None,
+        }
+    }
+}
+
 impl Daemon {
     async fn run(
         mut self,
@@ -337,11 +352,11 @@ impl Daemon {
                     self.resolved(peer, &name, answer);
                 }
                 Some(PendingRequest { request, answer, written, stream }) = asked.recv() => {
-                    let ends = request == Request::Down;
+                    let end = Shutdown::by(&request);
                     self.asked(request, answer, stream);
-                    if ends {
+                    if let Some(end) = end {
                         let _ = written.await;
-                        break Shutdown::Requested;
+                        break end;
                     }
                 }
                 () = copies::ready(copied.as_ref()) => self.look_for_copies(),
@@ -360,17 +375,17 @@ impl Daemon {
                     }
                 }
                 which = signals.next() => match which {
-                    SignalAction::Terminate => break Shutdown::Requested,
+                    SignalAction::Terminate => break Shutdown::Requested { stays_closed: false },
                     SignalAction::Reload => drop(self.read_again()),
                 },
             }
         };
         self.supervisor.tell("STOPPING=1");
-        // What fails is started again, and nothing leaves in the clear until then.
-        self.starter.stay_closed(matches!(ended, Shutdown::Failed(..)));
+        // What fails, or gives way to another program, is started again, and nothing leaves in the clear until then.
+        self.starter.stay_closed(!matches!(ended, Shutdown::Requested { stays_closed: false }));
         self.end().await;
         match ended {
-            Shutdown::Requested => Ok(()),
+            Shutdown::Requested { .. } => Ok(()),
             Shutdown::Failed(what, source) => Err(StartError::Broken { what, source }),
         }
     }
@@ -482,7 +497,7 @@ impl Daemon {
                 }
                 return;
             }
-            Request::Down => Answer::Ending,
+            Request::Down { .. } => Answer::Ending,
             Request::Reload => self.read_again(),
             Request::Open { peer, priority, kerberos } => {
                 let now = self.clock.now();

@@ -41,6 +41,7 @@ mod private_file;
 pub mod privileges;
 mod process;
 pub mod report;
+pub mod restart;
 pub mod runtime;
 pub mod saved;
 pub mod services;

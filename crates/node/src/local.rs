@@ -31,7 +31,11 @@ pub enum Request {
     /// What it does.
     Show,
     /// To remove what it made and end.
-    Down,
+    Down {
+        /// Whether what keeps packets from leaving in the clear stays for the next start.
+        #[serde(default)]
+        stays_closed: bool,
+    },
     /// To read its configuration again.
     Reload,
     /// To open a stream to a service of a peer. Once that is answered, the connection is the stream: its first bytes name the

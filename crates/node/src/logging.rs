@@ -67,7 +67,15 @@ fn find_place() -> Option<String> {
 /// [`FilterError`] when the environment asks for something that cannot be understood.
 pub fn start(form: Form) -> Result<(), FilterError> {
     let asked = std::env::var(FILTER_VARIABLE).ok().filter(|text| !text.is_empty());
-    let filter = filter(asked.as_deref())?;
+    start_with(form, asked.as_deref())
+}
+
+/// The same with a filter, or the usual one, whatever the environment asks for.
+///
+/// # Errors
+/// [`FilterError`] when the filter cannot be understood.
+pub(crate) fn start_with(form: Form, asked: Option<&str>) -> Result<(), FilterError> {
+    let filter = filter(asked)?;
     let colours =
         io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let output = Mutex::new(LossyLog::new(io::stderr(), form));

@@ -129,7 +129,7 @@ impl Drop for PrivateDaemon {
     fn drop(&mut self) {
         let path = runtime::socket(&self.folder, &self.interface);
         // In order, so that the peer hears of it; else as the system ends processes.
-        if client::ask_at(&path, &self.interface, Request::Down).is_err() {
+        if client::ask_at(&path, &self.interface, Request::Down { stays_closed: false }).is_err() {
             let _ = self.child.kill();
         }
         let _ = self.child.wait();

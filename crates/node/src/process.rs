@@ -72,7 +72,7 @@ pub(crate) fn memory_file(name: &CStr) -> io::Result<File> {
 }
 
 /// Gives this process the name that `ps` shows.
-fn name_process(name: &CStr) {
+pub(crate) fn name_process(name: &CStr) {
     // SAFETY: the name ends in a zero byte and outlives the call.
     unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
 }

@@ -5,6 +5,8 @@ mod full;
 
 use std::fs;
 use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 use std::time::Instant;
 
 use strait_testbed::DaemonProcess;
@@ -12,7 +14,7 @@ use strait_testbed::DaemonProcess;
 use full::{BEYOND, BOTH, FullTunnel, clean};
 
 use crate::host::{ip, log};
-use crate::pair::{PATIENCE, allowed, eventually};
+use crate::pair::{PATIENCE, allowed, eventually, program};
 
 /// Has the daemon end `by` something while packets are sent.
 fn ends(full: &mut FullTunnel, by: impl FnOnce(&DaemonProcess)) {
@@ -250,4 +252,38 @@ fn dhcp_and_neighbours_go_on_in_lockdown_and_nothing_beside_them() {
         send_between(&full, from, &to);
         eventually(&format!("{from} to {to}"), || full.watch.take().unwrap().contains_key(&seen));
     }
+}
+
+#[test]
+fn a_restart_leaves_nothing_in_the_clear_whichever_program_comes_up() {
+    if !allowed() {
+        return;
+    }
+    let before = clean();
+    let mut full = FullTunnel::up("", BOTH);
+    full.in_the_background();
+    full.assert_through("in the background");
+    let go = full.config.with_file_name("go");
+    for then in [format!("exec {} \"$@\"", program().display()), "exit 1".to_owned()] {
+        let _ = fs::remove_file(&go);
+        let new = full.config.with_file_name("new-strait");
+        let waits = format!("until [ -e {} ]; do sleep 0.1; done", go.display());
+        let check = format!("[ \"$1\" = check ] && exec {} \"$@\"", program().display());
+        fs::write(&new, format!("#!/bin/sh\n{check}\n{waits}\n{then}\n")).unwrap();
+        fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
+        let mut restart = full.strait();
+        restart.args(["restart", "--program"]).arg(&new);
+        let mut restart = restart.stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+        eventually("the first is gone", || {
+            full.send();
+            full.strait().arg("show").output().unwrap().status.code() == Some(3)
+        });
+        full.assert_closed("between two programs");
+        fs::write(&go, "").unwrap();
+        assert_eq!(restart.wait().unwrap().success(), then.starts_with("exec"));
+        full.assert_through("after a restart");
+    }
+    let down = full.down();
+    assert!(down.status.success(), "{down:?}");
+    full.assert_open(&before);
 }

@@ -56,6 +56,7 @@ mod rekey;
 mod reload;
 mod remembered;
 mod replay;
+mod restart;
 mod retransmissions;
 mod roaming;
 mod saved;

@@ -39,6 +39,11 @@ impl HandedConfig {
         Ok((HandedConfig { access, text, keys: files.keys.into_inner() }, config))
     }
 
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// What it says, as if it had been read from `path`; no file is opened.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! message   what can be asked of it, and is answered
+//! kept_text  the text of the configuration that is in force, for `strait restart`
 //! on_cap    the command that is run when a part of a cap is used
 //! marks     how it keeps the marks of keys without sessions
 //! process   what it does
@@ -13,6 +14,7 @@
 //! It handles nothing that a peer or a stranger sent. It ends with the packet process: in order when it is told to, and
 //! otherwise leaving a full tunnel closed.
 
+pub(crate) mod kept_text;
 mod marks;
 pub(super) mod message;
 mod on_cap;
@@ -31,6 +33,7 @@ use std::time::Duration;
 use strait_keying::PublicKey;
 use strait_scheduler::metering::{CapStanding, CapStep};
 use tokio::io::unix::AsyncFd;
+use zeroize::Zeroizing;
 
 use super::StartError;
 use crate::config::{Config, HandedConfig};
@@ -66,11 +69,11 @@ pub(super) struct Starter {
 }
 
 impl Starter {
-    /// Starts the process for the configuration at `path`, which was read as `config`. To be called before there is any thread
+    /// Starts the process for the configuration at `path`, which was read as `config` from a text. To be called before there is any thread
     /// or anything that it should not have; it gives up `closes`.
     pub(super) fn start(
         path: &Path,
-        config: &Config,
+        (config, text): (&Config, Zeroizing<String>),
         closes: &[BorrowedFd<'_>],
     ) -> Result<Starter, StartError> {
         let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
@@ -82,7 +85,7 @@ impl Starter {
         };
         let outside = Arc::clone(&starter.outside);
         let (path, config) = (path.to_owned(), config.clone());
-        let run = move || process::run(theirs, &outside, path, config);
+        let run = move || process::run(theirs, &outside, path, (config, &text));
         let closes: Vec<_> = closes.iter().copied().chain([starter.channel.as_fd()]).collect();
         let forked = fork(c"strait-starter", &closes, run);
         forked.map_err(StartError::Runtime)?;

@@ -13,7 +13,7 @@ fn serve(name: &str, answer: fn(Request) -> Answer) -> (PathBuf, std::thread::Jo
             let (asks, mut asked) = mpsc::channel(4);
             socket.serve(asks).unwrap();
             while let Some(PendingRequest { request, answer: back, written, .. }) = asked.recv().await {
-                let ends = request == Request::Down;
+                let ends = matches!(request, Request::Down { .. });
                 back.send(answer(request)).unwrap();
                 if ends {
                     written.await.unwrap();
@@ -31,7 +31,7 @@ fn answer(request: Request) -> Answer {
         Request::Reload => {
             Answer::Reloaded { changes: Changes { added: vec!["b".to_owned()], ..Changes::default() } }
         }
-        Request::Down => Answer::Ending,
+        Request::Down { .. } => Answer::Ending,
         Request::Open { .. } => unreachable!("it is answered on the stream"),
     }
 }
@@ -44,7 +44,7 @@ fn questions_and_answers() {
     assert_eq!(refused, answer(Request::Show));
     let (reloaded, _) = ask_at(&path, "st0", Request::Reload).unwrap();
     assert_eq!(reloaded, answer(Request::Reload));
-    let (ending, mut stream) = ask_at(&path, "st0", Request::Down).unwrap();
+    let (ending, mut stream) = ask_at(&path, "st0", Request::Down { stays_closed: false }).unwrap();
     assert_eq!(ending, Answer::Ending);
     assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed when the daemon has ended");
     daemon.join().unwrap();
@@ -102,12 +102,26 @@ fn members_of_the_group_are_refused_all_but_a_look() {
         });
     });
     assert_eq!(ask_at(&path, "st0", Request::Show).unwrap().0, answer(Request::Show));
-    for request in [Request::Down, Request::Reload] {
+    for request in [Request::Down { stays_closed: true }, Request::Reload] {
         let (refused, _) = ask_at(&path, "st0", request).unwrap();
         assert!(matches!(refused, Answer::Refused { message } if message.contains("may only look")));
     }
     end.send(()).unwrap();
     daemon.join().unwrap();
+}
+
+#[test]
+fn a_client_of_any_version_can_end_a_daemon() {
+    let request: Request = serde_json::from_str("{\"command\":\"down\"}").unwrap();
+    assert_eq!(request, Request::Down { stays_closed: false });
+    // As a daemon reads it that knows no such thing.
+    #[derive(Debug, PartialEq, Deserialize)]
+    #[serde(tag = "command", rename_all = "kebab-case")]
+    enum Before {
+        Down,
+    }
+    let request = serde_json::to_string(&Request::Down { stays_closed: true }).unwrap();
+    assert_eq!(serde_json::from_str::<Before>(&request).unwrap(), Before::Down);
 }
 
 #[test]
@@ -142,7 +156,7 @@ fn malformed_requests_are_refused_and_bounded() {
         let _ = stream.read_to_string(&mut text);
         assert!(text.is_empty() || text.contains("not a request"), "{text}");
     }
-    ask_at(&path, "st0", Request::Down).unwrap();
+    ask_at(&path, "st0", Request::Down { stays_closed: false }).unwrap();
     daemon.join().unwrap();
 }
 
@@ -156,7 +170,7 @@ fn silent_connections_lose_their_place_at_the_local_socket() {
     for mut stream in silent {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0, "closed");
     }
-    ask_at(&path, "st0", Request::Down).unwrap();
+    ask_at(&path, "st0", Request::Down { stays_closed: false }).unwrap();
     daemon.join().unwrap();
 }
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::process::Output;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use strait_testbed::{ClearWatch, Extra, TwoHosts};
@@ -87,9 +87,25 @@ impl FullTunnel {
 
     /// `strait down strait0` at the first site.
     pub(super) fn down(&self) -> Output {
+        self.strait().arg("down").output().unwrap()
+    }
+
+    /// `strait` at the first site.
+    pub(super) fn strait(&self) -> Command {
         let run = self.pair.sites[0].folder().join(self.run);
-        let mut down = self.pair.hosts.a.command(program());
-        down.arg("down").env("STRAIT_RUNTIME_DIR", run).output().unwrap()
+        let mut command = self.pair.hosts.a.command(program());
+        command.env("STRAIT_STATE_DIR", run.join("state")).env("STRAIT_RUNTIME_DIR", run);
+        command
+    }
+
+    /// Starts the daemon anew, in the background.
+    pub(super) fn in_the_background(&mut self) {
+        self.pair.stop(0);
+        let mut up = self.strait();
+        up.arg("up").arg(&self.config).arg("--log-file").arg(self.config.with_extension("log"));
+        let up = up.output().unwrap();
+        assert!(up.status.success(), "{up:?}");
+        self.watch.take().unwrap();
     }
 
     /// Fails unless the host is as without a tunnel.

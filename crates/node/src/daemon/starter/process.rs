@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_keying::PublicKey;
+use zeroize::Zeroizing;
 
+use super::kept_text::KeptText;
 use super::marks::MarkKeeper;
 use super::message::{self, StarterAnswer, StarterRequest};
 use super::on_cap;
@@ -30,7 +32,12 @@ use crate::{privileges, runtime, udp};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves the packet process until that ends; says how this process ends.
-pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config: Config) -> i32 {
+pub(super) fn run(
+    channel: ProcessChannel,
+    outside: &Wake,
+    path: PathBuf,
+    (config, text): (Config, &str),
+) -> i32 {
     // The packet process tells the same of itself.
     let _ = privileges::lock_memory();
     let plan = Plan::of(&config);
@@ -38,6 +45,7 @@ pub(super) fn run(channel: ProcessChannel, outside: &Wake, path: PathBuf, config
         path,
         paths: PathFile::of(&config.node.interface),
         config,
+        text: KeptText::of(text),
         read: None,
         known: None,
         plan,
@@ -66,8 +74,10 @@ struct StarterProcess {
     paths: Option<PathFile>,
     /// What is in force.
     config: Config,
-    /// What was read last and is not in force yet.
-    read: Option<Config>,
+    /// Its text.
+    text: KeptText,
+    /// What was read last and is not in force yet, with its text.
+    read: Option<(Config, Zeroizing<String>)>,
     /// The private key's file and public half.
     known: Option<(PathBuf, PublicKey)>,
     plan: Plan,
@@ -233,13 +243,13 @@ impl StarterProcess {
     fn read_again(&mut self) -> Result<HandedConfig, Refusal> {
         let (handed, mut config) = HandedConfig::read(&self.path, self.known.clone()).map_err(text)?;
         let _ = keep_fixed(&self.config, &mut config);
-        self.read = Some(config);
+        self.read = Some((config, Zeroizing::new(handed.text().to_owned())));
         Ok(handed)
     }
 
     /// Opens a counter file of the configuration read last, and no other file.
     fn counter(&self, path: &Path) -> Result<std::fs::File, Refusal> {
-        let config = self.read.as_ref().unwrap_or(&self.config);
+        let config = self.read.as_ref().map_or(&self.config, |(config, _)| config);
         let mut manuals = config.peers.iter().filter_map(crate::config::PeerSection::manual);
         let named = manuals.find(|manual| manual.counter_file.as_deref() == Some(path));
         let named = named.ok_or("the configuration names no such counter file")?;
@@ -283,8 +293,9 @@ impl StarterProcess {
     }
 
     fn route(&mut self, take_over: bool, others: &[std::net::IpAddr]) -> Result<(), Refusal> {
-        if take_over && let Some(config) = self.read.take() {
+        if take_over && let Some((config, text)) = self.read.take() {
             self.config = config;
+            self.text = KeptText::of(&text);
             manual::say_missing(&self.config.peers);
         }
         if !self.config.node.tunnel {

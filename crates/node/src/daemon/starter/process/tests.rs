@@ -25,6 +25,7 @@ pub(in crate::daemon) fn served(name: &str, body: impl FnOnce(&Starter, &Path)) 
             path: path.clone(),
             paths: Some(PathFile::at(folder.join("state").join("x.paths"))),
             config,
+            text: KeptText::of(&text),
             read: None,
             known: None,
             network: None,
