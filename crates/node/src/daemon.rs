@@ -68,6 +68,7 @@ use crate::channels::{ControlReceiver, ControlSender, Orders, ToControl};
 use crate::clock::{BootTimer, Clock};
 use crate::config::Config;
 use crate::direct::Direct;
+use crate::fast_path::FastPath;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::network::Plan;
 use crate::privileges::{self, ServiceUser};
@@ -165,6 +166,8 @@ struct Threads {
     inward: Orders<inbound::Order>,
     messages: ControlReceiver,
     control: ControlSender,
+    /// The way of joined packets into the tunnel device.
+    joined: Arc<FastPath>,
     handles: [JoinHandle<()>; 2],
 }
 

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use strait_wire::{Protocol, ip};
 
+use crate::packet_errors::{ErrorMeaning, PacketCall, meaning};
 use crate::poll::{PollFd, wait};
 
 use filter::Look;
@@ -239,17 +240,23 @@ impl DirectSockets {
         bytes: &[u8],
     ) -> io::Result<()> {
         let segment = segment.max(1);
-        let mut rest = bytes;
+        let (mut rest, mut result) = (bytes, Ok(()));
         while !rest.is_empty() {
             match socket::send(socket, to, tos, rest.chunks(segment)) {
                 Ok(sent) => rest = rest.get(sent * segment..).unwrap_or_default(),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && rest.len() < bytes.len() => {
-                    wait_writable(socket, PATIENCE)?;
-                }
-                Err(error) => return Err(error),
+                Err(error) if rest.len() == bytes.len() => return Err(error),
+                Err(error) => match meaning(PacketCall::Send, &error) {
+                    ErrorMeaning::Wait => wait_writable(socket, PATIENCE)?,
+                    // It concerns the first packet of the rest, which is lost alone.
+                    ErrorMeaning::Passing => {
+                        rest = rest.get(segment..).unwrap_or_default();
+                        result = result.and(Err(error));
+                    }
+                    _ => return Err(error),
+                },
             }
         }
-        Ok(())
+        result
     }
 
     fn open(version: ip::Version) -> Result<DirectSockets, DirectError> {

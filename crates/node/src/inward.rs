@@ -15,14 +15,13 @@ use crate::clock::Clock;
 use crate::cpu_time;
 use crate::direct::{self, Direct};
 use crate::engines::Workers;
+use crate::packet_errors::{ErrorMeaning, PacketCall, meaning};
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
 use crate::udp::{RECEIVE_BYTES, ReceivedBatch, UdpSocket};
 
 /// Trains taken before orders are looked at again.
 const DRAIN: usize = 32;
-/// Most pieces of one delivery, and the header before them.
-const PIECES: usize = 65;
 /// The thread's name; its workers have a number behind it.
 pub const NAME: &str = "strait-in";
 /// No recursion and no large locals on this thread.
@@ -137,14 +136,11 @@ impl Inward {
             if train.is_taken() {
                 match self.socket.recv(&mut train.buffer) {
                     Ok(received) => train.begin(received),
-                    Err(error) if is_dry(&error) => return Ok(Drained::Dry),
-                    // An ICMP error of an earlier datagram; it says nothing of the next.
-                    Err(error)
-                        if matches!(error.raw_os_error(), Some(libc::ECONNREFUSED | libc::EHOSTUNREACH)) =>
-                    {
-                        continue;
-                    }
-                    Err(error) => return Err(error),
+                    Err(error) => match meaning(PacketCall::Receive, &error) {
+                        ErrorMeaning::Wait => return Ok(Drained::Dry),
+                        ErrorMeaning::Lasting => return Err(error),
+                        _ => continue,
+                    },
                 }
             }
             // The peer uses an association only after it was ordered here, so once a datagram is in hand
@@ -177,8 +173,11 @@ impl Inward {
                 match direct.receive(version, buffer, |packet| inbound.ip_packet(packet, now, &mut world)) {
                     Ok(()) if left == 0 => drained = Drained::More,
                     Ok(()) => {}
-                    Err(error) if is_dry(&error) => break,
-                    Err(error) => return Err(error),
+                    Err(error) => match meaning(PacketCall::Receive, &error) {
+                        ErrorMeaning::Wait => break,
+                        ErrorMeaning::Lasting => return Err(error),
+                        _ => {}
+                    },
                 }
             }
         }
@@ -227,10 +226,6 @@ impl ReceivedTrain {
     }
 }
 
-fn is_dry(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
-}
-
 struct InwardIo<'a> {
     tun: &'a Tun,
     outward: &'a Orders<outbound::Order>,
@@ -249,16 +244,7 @@ const fn world<'a>(
 
 impl Inlet for InwardIo<'_> {
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason> {
-        let mut first = [0; vnet::LEN];
-        header.emit(&mut first);
-        let mut slices = [IoSlice::new(&[]); PIECES];
-        let (head, rest) = slices.split_at_mut(1);
-        head.fill(IoSlice::new(&first));
-        for (slice, piece) in rest.iter_mut().zip(pieces) {
-            *slice = *piece;
-        }
-        let all = slices.get(..=pieces.len()).ok_or(Reason::HostRefused)?;
-        self.tun.writev(all).map(|_| ()).map_err(|_| Reason::HostRefused)
+        self.tun.deliver(header, pieces).map_err(|_| Reason::HostRefused)
     }
 
     fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {

@@ -5,8 +5,8 @@ mod server;
 use std::fmt::Write;
 
 use crate::report::{
-    AttackerReport, CacheReport, CodecReport, DaemonReport, MeteredReport, NodeReport, PeerReport,
-    RuleReport, ServiceReport,
+    AttackerReport, CacheReport, CodecReport, DaemonReport, MeteredReport, NodeReport, OffloadReport,
+    PeerReport, RuleReport, ServiceReport,
 };
 pub use server::{Metrics, MetricsError, MetricsSource};
 
@@ -20,6 +20,7 @@ pub type Labels = Vec<(&'static str, String)>;
 pub fn text(report: &DaemonReport) -> String {
     let all = [
         node(report),
+        offload(&report.offload),
         memory(&report.node),
         peer_info(report),
         peers(report),
@@ -79,6 +80,13 @@ const fn number(value: u64) -> f64 {
 /// A sample without labels.
 fn one(value: u64) -> Vec<(Labels, f64)> {
     vec![(Vec::new(), number(value))]
+}
+
+fn offload(offload: &OffloadReport) -> Vec<MetricFamily> {
+    let refused = [("trains", offload.refused_trains), ("joined", offload.refused_joined)];
+    let samples = refused.map(|(way, refused)| (vec![("way", way.to_owned())], number(refused)));
+    let help = "Calls with several packets that the system refused; they then went one by one.";
+    vec![("offload_refusals_total", "counter", help, samples.to_vec())]
 }
 
 fn memory(node: &NodeReport) -> Vec<MetricFamily> {

@@ -1,6 +1,7 @@
 //! The thread that carries packets from the host to the network: TUN -> [`Outbound`] -> UDP, or IP itself.
 
 use std::io::{self, IoSlice};
+use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -17,9 +18,10 @@ use crate::cpu_time;
 use crate::direct::Direct;
 use crate::engines::Workers;
 use crate::generation::GenerationWatch;
+use crate::packet_errors::{ErrorMeaning, PacketCall, RefusalLog, meaning};
 use crate::poll::{PollFd, sleep_exactly, wait};
 use crate::tun::Tun;
-use crate::udp::{UdpSocket, is_too_big};
+use crate::udp::UdpSocket;
 
 /// A super-packet of the TUN's and its header.
 const TUN_READ: usize = vnet::LEN + 65_535;
@@ -72,7 +74,8 @@ impl Outward {
         cpu_time::count(NAME);
         sleep_exactly();
         let (tun, socket, direct, control) = (&self.tun, &self.socket, self.direct.as_deref(), &self.control);
-        let mut world = OutwardIo { tun, socket, direct, control, workers: &self.workers };
+        let (workers, refused) = (&self.workers, RefusalLog::default());
+        let mut world = OutwardIo { tun, socket, direct, control, workers, refused, clock: self.clock };
         let mut buffer = vec![0; TUN_READ].into_boxed_slice();
         loop {
             self.outbound.follow_generation();
@@ -134,8 +137,14 @@ fn drain(
     for _ in 0..DRAIN {
         let len = match tun.read(buffer) {
             Ok(len) => len,
-            Err(error) if would_pass(&error) => return Ok(false),
-            Err(error) => return Err(error),
+            Err(error) => match meaning(PacketCall::ReadTun, &error) {
+                ErrorMeaning::Lasting => return Err(error),
+                ErrorMeaning::Wait => return Ok(false),
+                _ => {
+                    counters.drops.count(Reason::MalformedOffload, 1);
+                    return Ok(false);
+                }
+            },
         };
         let read = buffer.get_mut(..len).unwrap_or_default();
         take(read, (outbound, counters), clock.now(), world);
@@ -158,62 +167,69 @@ fn take(
     }
 }
 
-/// Nothing to read, or an interface that is down for the moment.
-fn would_pass(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::WouldBlock
-        || error.kind() == io::ErrorKind::Interrupted
-        || error.raw_os_error() == Some(libc::EIO)
-}
-
 struct OutwardIo<'a> {
     tun: &'a Tun,
     socket: &'a UdpSocket,
     direct: Option<&'a Direct>,
     control: &'a ControlSender,
     workers: &'a Workers<CompressJob>,
+    refused: RefusalLog,
+    clock: Clock,
 }
 
 impl OutwardIo<'_> {
     /// In UDP datagrams.
     fn send_datagrams(&self, train: Train<'_>) -> io::Result<()> {
-        let send = || match train.via {
+        let (socket, to, tos) = (self.socket, train.to, train.tos.0);
+        let room = || wait(&mut [PollFd::writable(socket.as_fd())], Some(PATIENCE)).map(|_| ());
+        match train.via {
+            // Each for itself: none that has left is sent again when the next one finds no room.
             Via::UdpInFragments => train
                 .datagrams()
-                .try_for_each(|datagram| self.socket.send_in_fragments(train.to, train.tos.0, datagram)),
-            _ => self.socket.send_train(train.to, train.tos.0, train.segment, train.bytes),
-        };
-        match send() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let mut fds = [PollFd::writable(self.socket.as_fd())];
-                wait(&mut fds, Some(PATIENCE)).and_then(|_| send())
-            }
-            sent => sent,
+                .try_for_each(|datagram| patiently(|| socket.send_in_fragments(to, tos, datagram), room)),
+            _ => patiently(|| socket.send_train(to, tos, train.segment, train.bytes), room),
         }
     }
 
     /// As ESP, behind an IP header of the system's.
     fn send_esp(&self, train: Train<'_>) -> io::Result<()> {
         let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
-        let send = || direct.send_esp(train.to.ip(), train.tos.0, train.segment, train.bytes);
-        match send() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                direct.wait_esp_writable(train.to.ip(), PATIENCE).and_then(|()| send())
-            }
-            sent => sent,
-        }
+        let to = train.to.ip();
+        let send = || direct.send_esp(to, train.tos.0, train.segment, train.bytes);
+        patiently(send, || direct.wait_esp_writable(to, PATIENCE))
     }
 
     /// As they are.
     fn send_packets(&self, train: Train<'_>) -> io::Result<()> {
         // A peer that is reached so is only in use where there are sockets for it.
         let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
-        let send = || direct.send_train(train.to.ip(), train.segment, train.bytes);
-        match send() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                direct.wait_writable(train.to.ip(), PATIENCE).and_then(|()| send())
+        let to = train.to.ip();
+        patiently(|| direct.send_train(to, train.segment, train.bytes), || direct.wait_writable(to, PATIENCE))
+    }
+
+    /// The meaning of a refused train for the sender; the log has it once.
+    fn refused(&self, to: SocketAddr, error: &io::Error) -> TransmitRefused {
+        match meaning(PacketCall::Send, error) {
+            ErrorMeaning::TooBig => return TransmitRefused::TooBig,
+            ErrorMeaning::Wait => {}
+            _ if self.refused.is_news(self.clock.now()) => {
+                let advice = "drops say how many (network-refused)";
+                tracing::warn!("the system does not send datagrams to {to} ({error}); {advice}");
             }
-            sent => sent,
+            _ => tracing::trace!(%to, %error, "not sent"),
         }
+        TransmitRefused::Failed
+    }
+}
+
+/// Sends, and once more when there was no room for the first of it and there may be some now.
+fn patiently(
+    mut send: impl FnMut() -> io::Result<()>,
+    room: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    match send() {
+        Err(error) if meaning(PacketCall::Send, &error) == ErrorMeaning::Wait => room().and_then(|()| send()),
+        sent => sent,
     }
 }
 
@@ -224,9 +240,7 @@ impl Outlet for OutwardIo<'_> {
             Via::Esp => self.send_esp(train),
             Via::Ip => self.send_packets(train),
         };
-        sent.map_err(
-            |error| if is_too_big(&error) { TransmitRefused::TooBig } else { TransmitRefused::Failed },
-        )
+        sent.map_err(|error| self.refused(train.to, &error))
     }
 
     fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {
@@ -234,8 +248,7 @@ impl Outlet for OutwardIo<'_> {
     }
 
     fn to_host(&mut self, packet: &[u8]) {
-        let header = [0; vnet::LEN];
-        if let Err(error) = self.tun.writev(&[IoSlice::new(&header), IoSlice::new(packet)]) {
+        if let Err(error) = self.tun.deliver(&vnet::Header::PLAIN, &[IoSlice::new(packet)]) {
             tracing::trace!(%error, "the host did not accept an ICMP error");
         }
     }

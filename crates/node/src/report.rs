@@ -57,6 +57,9 @@ pub struct DaemonReport {
     pub drops: Vec<DropReport>,
     /// The control channel.
     pub control: ControlReport,
+    /// Several packets in one call, where the system refused that.
+    #[serde(default)]
+    pub offload: OffloadReport,
     /// Keys without sessions; none where no peer has them.
     #[serde(default)]
     pub sessionless: Option<SessionlessReport>,
@@ -439,6 +442,15 @@ pub struct ControlReport {
     /// Times that this machine was restored from a snapshot or cloned, so that all keys were made anew.
     #[serde(default)]
     pub machine_copies: u64,
+}
+
+/// Calls with several packets that the system refused; the packets then went one by one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OffloadReport {
+    /// Trains of datagrams to the network (UDP GSO).
+    pub refused_trains: u64,
+    /// Joined packets to the host.
+    pub refused_joined: u64,
 }
 
 /// One thread.

@@ -2,14 +2,19 @@
 //! [`strait_wire::vnet`] header.
 #![allow(unsafe_code)]
 
+mod joined;
+
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
 use std::io::{self, IoSlice, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::sync::Arc;
 
 use strait_wire::vnet;
 
+use crate::fast_path::FastPath;
+use crate::packet_errors::RefusalLog;
 use crate::process::checked;
 
 const PATH: &str = "/dev/net/tun";
@@ -82,6 +87,9 @@ pub struct Tun {
     file: File,
     name: String,
     offload: Offload,
+    /// The way of joined packets into the kernel.
+    joined: Arc<FastPath>,
+    refused: RefusalLog,
 }
 
 impl Tun {
@@ -108,7 +116,12 @@ impl Tun {
         checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const header) })
             .map_err(failed("set the header size of"))?;
         let offload = set_offload(&file).map_err(failed("set the offloads of"))?;
-        Ok(Tun { file, name, offload })
+        Ok(Tun::of(file, name, offload))
+    }
+
+    fn of(file: File, name: String, offload: Offload) -> Tun {
+        let joined = Arc::new(FastPath::new("the tunnel device"));
+        Tun { file, name, offload, joined, refused: RefusalLog::default() }
     }
 
     /// What stands for a device where there is none: it brings no packet and takes none.
@@ -123,7 +136,7 @@ impl Tun {
         checked(fd).map_err(|source| TunError::Io { step: "do without", name: String::new(), source })?;
         // SAFETY: the descriptor was just made and has no other owner.
         let file = File::from(unsafe { OwnedFd::from_raw_fd(fd) });
-        Ok(Tun { file, name: String::new(), offload: Offload::Tcp })
+        Ok(Tun::of(file, String::new(), Offload::Tcp))
     }
 
     /// What stands for a device in tests, and its other end, where each write of the device is one message.
@@ -131,7 +144,7 @@ impl Tun {
     pub(crate) fn pair() -> (Tun, std::os::unix::net::UnixDatagram) {
         let (near, far) = std::os::unix::net::UnixDatagram::pair().unwrap();
         let file = File::from(std::os::fd::OwnedFd::from(near));
-        (Tun { file, name: "pair".to_owned(), offload: Offload::Tcp }, far)
+        (Tun::of(file, "pair".to_owned(), Offload::Tcp), far)
     }
 
     /// Its name.
@@ -149,9 +162,30 @@ impl Tun {
     /// The next packet behind its [`vnet`] header into `buf`; the length of both.
     ///
     /// # Errors
-    /// `WouldBlock` when there is none; anything else means that the device is gone.
+    /// As `read(2)`, `WouldBlock` when there is none.
     pub fn read(&self, buf: &mut [u8]) -> io::Result<usize> {
         (&self.file).read(buf)
+    }
+
+    /// Hands a packet to the host, or several that are joined as `header` says; `pieces` are joined. What the kernel does not take
+    /// together goes one by one.
+    ///
+    /// # Errors
+    /// As [`Tun::writev`] of the first packet that the host did not take.
+    pub fn deliver(&self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> io::Result<()> {
+        let way = (&*self.joined, || self.joined.now());
+        let taken = joined::hand_over(way, header, pieces, |parts| self.writev(parts));
+        if let Err(error) = &taken
+            && self.refused.is_news(self.joined.now())
+        {
+            tracing::warn!("the host does not take packets ({error}); drops say how many (host-refused)");
+        }
+        taken
+    }
+
+    /// The way of joined packets into the kernel.
+    pub(crate) fn joined(&self) -> Arc<FastPath> {
+        Arc::clone(&self.joined)
     }
 
     /// Hands one packet, its [`vnet`] header first, to the host; `parts` are joined.
@@ -300,6 +334,43 @@ mod tests {
             let mut back = [0; 10];
             let (len, from) = socket.recv_from(&mut back).unwrap();
             assert_eq!((&back[..len], from), (&b"there"[..], "10.77.0.2:8".parse().unwrap()));
+        });
+    }
+
+    #[test]
+    fn what_the_device_does_not_take_joined_arrives_in_pieces() {
+        in_namespace(|| {
+            let tun = Tun::open("st-joined").unwrap();
+            let _network = Network::set_up("st-joined", &plan(), None).unwrap();
+            let socket = std::net::UdpSocket::bind("10.77.0.1:7").unwrap();
+            socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+            let mut packet =
+                [0x45, 0, 13, 200, 0, 0, 0x40, 0, 64, 17, 0, 0, 10, 77, 0, 2, 10, 77, 0, 1].to_vec();
+            let sum = strait_wire::ip::v4_header_checksum(&packet);
+            packet[10..12].copy_from_slice(&sum.to_be_bytes());
+            packet.extend([0, 8, 0, 7, 13, 180, 0, 0]);
+            packet.extend((0..3_500_u16).map(|at| at.to_be_bytes()[1]));
+            // A sum that begins behind the end is taken by no kernel.
+            let header = vnet::Header {
+                flags: vnet::NEEDS_CSUM,
+                gso_type: vnet::GSO_UDP_L4,
+                hdr_len: 28,
+                gso_size: 1000,
+                csum_start: 65_000,
+                csum_offset: 6,
+            };
+            for _ in 0..2 {
+                let (front, back) = packet.split_at(1_028);
+                tun.deliver(&header, &[IoSlice::new(front), IoSlice::new(back)]).unwrap();
+                let mut received = Vec::new();
+                for len in [1000, 1000, 1000, 500] {
+                    let mut buffer = [0; 2000];
+                    assert_eq!(socket.recv(&mut buffer).unwrap(), len);
+                    received.extend_from_slice(&buffer[..len]);
+                }
+                assert!(received == packet[28..]);
+            }
+            assert!(tun.joined().refused() >= 1);
         });
     }
 

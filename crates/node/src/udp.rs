@@ -7,9 +7,10 @@ mod options;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::fast_path::FastPath;
+use crate::packet_errors::{ErrorMeaning, PacketCall, meaning};
 use crate::poll::{PollFd, wait};
 use message::Destination;
 
@@ -116,8 +117,8 @@ pub struct UdpSocket {
     fd: OwnedFd,
     local: SocketAddr,
     family: SocketFamily,
-    /// Whether the kernel takes trains; some devices and paths do not.
-    trains: AtomicBool,
+    /// The way of trains into the kernel, which some devices and paths refuse.
+    trains: FastPath,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -166,7 +167,7 @@ impl UdpSocket {
         options::prepare(&fd, family, address.ip().is_unspecified()).map_err(failed)?;
         message::bind(&fd, &Destination::new(address, family).map_err(failed)?).map_err(failed)?;
         let local = message::local(&fd).map_err(failed)?;
-        Ok(UdpSocket { fd, local, family, trains: AtomicBool::new(true) })
+        Ok(UdpSocket { fd, local, family, trains: FastPath::new("UDP of this system (GSO)") })
     }
 
     /// The address and port it is bound to.
@@ -188,14 +189,15 @@ impl UdpSocket {
     /// [`TRAIN_BYTES`] in at most [`TRAIN_SEGMENTS`] datagrams. EMSGSIZE (see [`is_too_big`]) when a datagram
     /// does not fit the path's first interface. Anything else as `sendmsg(2)`.
     pub fn send_train(&self, to: SocketAddr, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
+        let way = way_to(to.ip());
         let to = Destination::new(to, self.family)?;
         let segment = segment.clamp(1, TRAIN_BYTES);
         let train = segment * (TRAIN_BYTES / segment).clamp(1, TRAIN_SEGMENTS);
         let mut rest = bytes;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(train.min(rest.len()));
-            match self.send_one_train(&to, tos, segment, now) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock && rest.len() < bytes.len() => {
+            match self.send_one_train((&to, way), tos, segment, now) {
+                Err(error) if is_full(&error) && rest.len() < bytes.len() => {
                     self.wait_writable()?;
                 }
                 other => {
@@ -221,44 +223,66 @@ impl UdpSocket {
         sent
     }
 
-    fn send_one_train(&self, to: &Destination, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
+    fn send_one_train(
+        &self,
+        (to, way): (&Destination, u8),
+        tos: u8,
+        segment: usize,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         if bytes.len() <= segment {
             return message::send(&self.fd, to, tos, None, bytes);
         }
-        if !self.trains.load(Ordering::Relaxed) {
+        if !self.trains.is_open(way, || self.trains.now()) {
             return self.send_singly(to, tos, segment, bytes);
         }
         // At most TRAIN_BYTES, so it fits.
         let size = u16::try_from(segment).unwrap_or(u16::MAX);
         match message::send(&self.fd, to, tos, Some(size), bytes) {
-            // EIO: no checksum offload on the way out (before Linux 6.11). EINVAL: not built in, or (before
-            // 5.19) a segment larger than the interface takes, which sending singly will tell.
-            Err(error)
-                if matches!(error.raw_os_error(), Some(libc::EIO | libc::EINVAL | libc::EOPNOTSUPP)) =>
-            {
-                self.send_singly(to, tos, segment, bytes)?;
-                self.trains.store(false, Ordering::Relaxed);
-                tracing::info!(%error, "the system does not support UDP GSO; sending datagrams one by one");
+            Ok(()) => {
+                self.trains.worked(way);
                 Ok(())
             }
-            other => other,
+            Err(error) if meaning(PacketCall::SendTrain, &error) == ErrorMeaning::OneByOne => {
+                // Where the first alone is refused as well, it was not the train.
+                self.send_singly(to, tos, segment, bytes)?;
+                self.trains.refuse(way, &error, self.trains.now());
+                Ok(())
+            }
+            refused => refused,
         }
     }
 
+    /// Sends each datagram for itself. Where the first is refused, none is sent; one that is refused later is lost alone.
     fn send_singly(&self, to: &Destination, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
-        let mut first = true;
-        for datagram in bytes.chunks(segment) {
-            loop {
+        let mut result = Ok(());
+        for (index, datagram) in bytes.chunks(segment).enumerate() {
+            let sent = loop {
                 match message::send(&self.fd, to, tos, None, datagram) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock && !first => {
-                        self.wait_writable()?
-                    }
-                    other => break other?,
+                    Err(error) if is_full(&error) && index > 0 => self.wait_writable()?,
+                    sent => break sent,
                 }
+            };
+            match sent {
+                Err(error) if index > 0 && meaning(PacketCall::Send, &error) == ErrorMeaning::Passing => {
+                    result = result.and(Err(error));
+                }
+                sent => sent?,
             }
-            first = false;
         }
-        Ok(())
+        result
+    }
+
+    /// The number of trains that the kernel refused, whose datagrams then left one by one.
+    #[must_use]
+    pub fn refused_trains(&self) -> u64 {
+        self.trains.refused()
+    }
+
+    /// Returns what people should know of how it sends.
+    #[must_use]
+    pub fn warning(&self) -> Option<String> {
+        self.trains.warning(self.trains.now())
     }
 
     fn wait_writable(&self) -> io::Result<()> {
@@ -295,7 +319,21 @@ pub(crate) fn set_mark(socket: &OwnedFd, mark: Option<u32>) -> io::Result<()> {
 /// Whether a datagram was refused because it is larger than the interface takes.
 #[must_use]
 pub fn is_too_big(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(libc::EMSGSIZE)
+    meaning(PacketCall::Send, error) == ErrorMeaning::TooBig
+}
+
+/// Returns true if there was no room for what was to be sent.
+fn is_full(error: &io::Error) -> bool {
+    meaning(PacketCall::Send, error) == ErrorMeaning::Wait
+}
+
+/// The number by which trains to an address are told from trains to most others.
+fn way_to(address: IpAddr) -> u8 {
+    let fold = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum ^ byte);
+    match address.to_canonical() {
+        IpAddr::V4(address) => fold(&address.octets()),
+        IpAddr::V6(address) => fold(&address.octets()),
+    }
 }
 
 #[cfg(test)]

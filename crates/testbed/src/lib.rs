@@ -3,7 +3,7 @@
 //!
 //! - [`sandbox`] gets leave to make hosts, as root or inside a user namespace;
 //! - [`Namespace`] is a host, [`WireLink`] a wire that can be thin, [`TwoHosts`] the usual pair;
-//! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`Workdir`] a private folder, [`SmallDisk`] a disk that is soon full;
+//! - [`Site`] is a host with a key and a configuration, [`DaemonProcess`] a real `strait up` on it, [`BorrowedSocket`] its socket, which can be made to refuse, [`Workdir`] a private folder, [`SmallDisk`] a disk that is soon full;
 //! - [`Post`] is a sender, a broker and a receiver, [`PostClient`] one of many senders;
 //! - [`directory`] has directories as processes, and certificates for them; what is behind a directory is [`outside::Etcd`];
 //! - [`TestTunnel`] is two such sites with a session;
@@ -28,6 +28,7 @@ mod clear;
 mod connect;
 mod copied;
 mod daemon;
+mod descriptor;
 pub mod directory;
 mod disk;
 mod echo;
@@ -60,6 +61,7 @@ pub use accounts::program_with_accounts;
 pub use clear::ClearWatch;
 pub use copied::tell_copied;
 pub use daemon::{DaemonProcess, ProcessCost, children};
+pub use descriptor::BorrowedSocket;
 pub use disk::SmallDisk;
 pub use echo::EchoService;
 pub use error::{Error, Obstacle};

@@ -46,6 +46,7 @@ mod manual;
 mod marks;
 mod metered;
 mod names;
+mod offload;
 mod outbox;
 mod outside;
 mod oversize;

@@ -23,9 +23,9 @@ use crate::config::{PeerSection, Price};
 use crate::cpu_time;
 use crate::report::{
     AssociationReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DaemonReport,
-    DirectoryReport, DropReport, FolderReport, HistoryReport, NodeReport, PathReport, PeerReport,
-    QueueReport, RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport, TrafficReport,
-    TroubleReport, ratio, trouble,
+    DirectoryReport, DropReport, FolderReport, HistoryReport, NodeReport, OffloadReport, PathReport,
+    PeerReport, QueueReport, RepairReport, RuleReport, ServiceReport, SuiteReport, ThreadReport,
+    TrafficReport, TroubleReport, ratio, trouble,
 };
 use crate::{logging, outward};
 
@@ -56,6 +56,10 @@ impl Daemon {
                 dropped_messages: self.threads.control.lost(),
                 refused_connections: self.refused_connections.load(Ordering::Relaxed),
                 machine_copies: self.counters.generations.get(),
+            },
+            offload: OffloadReport {
+                refused_trains: self.socket.refused_trains(),
+                refused_joined: self.threads.joined.refused(),
             },
             sessionless: self.control.sessionless_counts().as_ref().map(sessionless::shared),
             threads: threads(said.map_or(&[], |said| &said.engines)),
@@ -96,7 +100,7 @@ impl Daemon {
         }
     }
 
-    /// What is insecure and allowed, and what cannot be written now.
+    /// Returns what is insecure and allowed, what cannot be written now, and what the system does only slowly now.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings(&self.path);
         warnings.extend(self.manual.warnings());
@@ -105,6 +109,8 @@ impl Daemon {
         warnings.extend(self.key_log.as_ref().and_then(KeyLog::warning));
         warnings.extend(self.unlocked.clone());
         warnings.extend(self.no_direct.clone());
+        warnings.extend(self.socket.warning());
+        warnings.extend(self.threads.joined.warning(self.threads.joined.now()));
         warnings
     }
 

@@ -277,7 +277,7 @@ fn threads(
         clock,
     };
     let handles = [out.spawn().map_err(StartError::Runtime)?, into.spawn().map_err(StartError::Runtime)?];
-    Ok(Threads { outward, inward, messages, control, handles })
+    Ok(Threads { outward, inward, messages, control, joined: tun.joined(), handles })
 }
 
 /// How many engines compress: every core that this process may use, where the file does not say.

@@ -151,6 +151,25 @@ fn packets_leave_as_they_are() {
 }
 
 #[test]
+fn a_packet_that_the_kernel_refuses_is_lost_alone() {
+    in_namespace(|| {
+        let wire = Wire::new();
+        let direct = Direct::open(&Watched::default(), None).unwrap();
+        let [first, mut broken, last] = [1, 2, 3].map(|byte| {
+            let mut one = packet(NEAR, FAR, Protocol::ESP, 20);
+            one[39] = byte;
+            one
+        });
+        // A header that is longer than the packet.
+        broken[0] = 0x4f;
+        let train = [&first[..], &broken, &last].concat();
+        let error = direct.send_train(FAR.parse().unwrap(), first.len(), &train).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::EINVAL));
+        assert_eq!([wire.leaves(), wire.leaves()], [first, last]);
+    });
+}
+
+#[test]
 fn without_the_capability_the_error_says_so() {
     in_namespace(|| {
         crate::privileges::drop_all_but_network().unwrap();

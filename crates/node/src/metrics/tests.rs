@@ -3,9 +3,9 @@ use super::*;
 use crate::local::{Answer, PendingRequest, Request};
 use crate::report::{
     AssociationReport, CarrierReport, CompressionLoadReport, ControlReport, DecisionReport, DropReport,
-    EstimateReport, FolderReport, HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport,
-    ProtocolReport, QueueReport, RememberedReport, RepairReport, ServiceReport, StagesReport, SuiteReport,
-    ThreadReport, TrafficReport,
+    EstimateReport, FolderReport, HistoryReport, LeakReport, ManualReport, MeteredReport, OffloadReport,
+    PathReport, ProtocolReport, QueueReport, RememberedReport, RepairReport, ServiceReport, StagesReport,
+    SuiteReport, ThreadReport, TrafficReport,
 };
 use std::collections::BTreeSet;
 use std::io::{Read, Write as _};
@@ -210,6 +210,7 @@ pub(crate) fn report() -> DaemonReport {
         drops: vec![DropReport { reason: "forged".to_owned(), packets: 9 }],
         sessionless: None,
         control: ControlReport { wire_bytes: 6400, ..ControlReport::default() },
+        offload: OffloadReport { refused_trains: 3, refused_joined: 4 },
         threads: vec![ThreadReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compression: None }],
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }
@@ -227,6 +228,8 @@ fn every_number_has_its_line() {
         "strait_rule_output_bytes_total{rule=\"2\",from=\"10.1.0.0/16\",to=\"10.2.0.0/16\",domain=\"logs\",codec=\"zstd-3\"} 1000",
         "strait_codec_tried_blocks_total{codec=\"zstd\"} 3",
         "strait_thread_cpu_seconds_total{thread=\"strait-in\"} 0.125",
+        "strait_offload_refusals_total{way=\"trains\"} 3",
+        "strait_offload_refusals_total{way=\"joined\"} 4",
     ] {
         assert!(text.lines().any(|one| one == line), "{line}\nis not in\n{text}");
     }

@@ -55,7 +55,6 @@ fn set(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) 
 #[cfg(test)]
 mod tests {
     use std::os::fd::AsFd;
-    use std::sync::atomic::Ordering;
     use std::time::Duration;
 
     use super::super::{Listen, UdpSocket};
@@ -73,20 +72,31 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_refuses_trains_gets_datagrams_one_by_one() {
+    fn a_system_that_refuses_trains_gets_datagrams_one_by_one_until_it_takes_them_again() {
         let bind = || UdpSocket::bind(Listen::Address("127.0.0.1:0".parse().unwrap()), None).unwrap();
         let (sender, receiver) = (bind(), bind());
         // Linux cuts no train where nothing computes the checksums (`udp_send_skb`).
         set(&sender.fd, libc::SOL_SOCKET, libc::SO_NO_CHECK, 1).unwrap();
-        for _ in 0..2 {
+        let mut buf = [0; 2000];
+        let mut arrive = || {
             sender.send_train(receiver.local(), 0, 500, &[7; 1501]).unwrap();
-            let mut fds = [PollFd::readable(receiver.as_fd())];
-            for expected in [500, 500, 500, 1] {
+            let (mut calls, mut bytes) = (0, 0);
+            while bytes < 1501 {
+                let mut fds = [PollFd::readable(receiver.as_fd())];
                 assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1);
-                assert_eq!(receiver.recv(&mut [0; 2000]).unwrap().len, expected);
+                (calls, bytes) = (calls + 1, bytes + receiver.recv(&mut buf).unwrap().len);
             }
-            assert!(!sender.trains.load(Ordering::Relaxed), "it is not asked again");
+            assert_eq!(bytes, 1501, "none is lost, and none comes twice");
+            calls
+        };
+        assert_eq!((arrive(), sender.refused_trains()), (4, 1));
+        while sender.refused_trains() < 3 {
+            assert_eq!(arrive(), 4, "it is tried again, and refused again");
         }
+        assert!(sender.warning().is_some());
+        set(&sender.fd, libc::SOL_SOCKET, libc::SO_NO_CHECK, 0).unwrap();
+        while arrive() == 4 {}
+        assert_eq!((arrive(), sender.warning()), (1, None));
     }
 
     #[test]

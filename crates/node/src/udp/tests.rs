@@ -91,7 +91,8 @@ fn long_trains_are_split() {
 #[test]
 fn one_by_one_when_trains_are_refused() {
     let (sender, receiver) = (bound("[::1]:0"), bound("[::1]:0"));
-    sender.trains.store(false, Ordering::Relaxed);
+    let way = way_to(receiver.local().ip());
+    sender.trains.refuse(way, &io::Error::from_raw_os_error(libc::EINVAL), sender.trains.now());
     sender.send_train(receiver.local(), 2, 500, &numbered(1501)).unwrap();
     assert_eq!(calls(&receiver, 4), [500, 500, 500, 1], "what is sent joined is received joined");
 }
@@ -111,7 +112,7 @@ fn datagram_too_big_error_keeps_trains_enabled() {
     )
     .unwrap_err();
     assert!(is_too_big(&error));
-    assert!(sender.trains.load(Ordering::Relaxed));
+    assert_eq!(sender.refused_trains(), 0);
     // A whole train of them, over an interface that is too narrow.
     crate::testing::in_namespace(|| {
         let tun = Tun::open("st-narrow").unwrap();
@@ -121,7 +122,7 @@ fn datagram_too_big_error_keeps_trains_enabled() {
         let (sender, to) = (bound("10.77.0.1:0"), "10.77.0.2:8".parse().unwrap());
         let error = sender.send_train(to, 0, 1400, &[0; 4200]).unwrap_err();
         assert!(is_too_big(&error), "{error}");
-        assert!(sender.trains.load(Ordering::Relaxed));
+        assert_eq!(sender.refused_trains(), 0);
         sender.send_train(to, 0, 1200, &[0; 3600]).unwrap();
     });
 }

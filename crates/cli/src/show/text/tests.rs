@@ -1,8 +1,8 @@
 use super::*;
 use strait_node::report::{
     AttackerReport, CarrierReport, CodecReport, CompressionLoadReport, ControlReport, DropReport,
-    HistoryReport, LeakReport, ManualReport, MeteredReport, PathReport, ProtocolReport, QueueReport,
-    RememberedReport, RepairReport, ServiceReport, ThreadReport,
+    HistoryReport, LeakReport, ManualReport, MeteredReport, OffloadReport, PathReport, ProtocolReport,
+    QueueReport, RememberedReport, RepairReport, ServiceReport, ThreadReport,
 };
 
 /// A report with every part filled in.
@@ -56,6 +56,7 @@ pub(crate) fn report() -> DaemonReport {
         drops: vec![drop("replayed", 3), drop("forged", 0)],
         sessionless: None,
         control: ControlReport { wire_bytes: 7_100, ..ControlReport::default() },
+        offload: OffloadReport::default(),
         threads: vec![ThreadReport {
             name: "outward".to_owned(),
             cpu_seconds: 1.25,
