@@ -97,8 +97,8 @@ pub(crate) fn meaning(call: PacketCall, error: &io::Error) -> ErrorMeaning {
     row.get(call as usize).copied().unwrap_or(ErrorMeaning::Passing)
 }
 
-/// So long without a refusal, and the next one is news.
-const NEWS_AFTER: Duration = Duration::from_secs(60);
+/// So long without a refusal, and the next one is news: longer than the pause between two attempts to reach a peer (75 s).
+const NEWS_AFTER: Duration = Duration::from_secs(600);
 
 /// The rule by which refusals are in the log: the first of them, and again when they begin anew.
 #[derive(Debug, Default)]

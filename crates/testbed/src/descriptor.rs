@@ -55,7 +55,11 @@ fn borrow(pid: u32, port: u16) -> io::Result<UdpSocket> {
         };
         // SAFETY: takes no pointers.
         let ours = unsafe { libc::syscall(libc::SYS_pidfd_getfd, process.as_raw_fd(), theirs, 0) };
-        let socket = UdpSocket::from(descriptor(ours)?);
+        let socket = match descriptor(ours) {
+            // Closed meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::EBADF) => continue,
+            ours => UdpSocket::from(ours?),
+        };
         // Of other kinds of sockets, none has this port: the standard library takes their addresses for those of UDP.
         if socket.local_addr().is_ok_and(|address| address.port() == port) {
             return Ok(socket);

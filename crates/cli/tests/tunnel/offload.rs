@@ -82,6 +82,12 @@ fn a_route_that_drops_all_for_a_while_says_nothing_of_trains() {
             }
             pair.drops(0, "network-refused") >= before + 500
         });
+        // None is under way when the route is back: one of a train that was refused would pass alone.
+        let mut last = 0;
+        eventually("nothing is under way", || {
+            let drops = pair.drops(0, "network-refused");
+            core::mem::replace(&mut last, drops) == drops
+        });
         rule("del");
         pair.tcp(1, Family::V4, FILE);
     }

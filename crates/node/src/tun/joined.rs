@@ -15,7 +15,8 @@ const PIECES: usize = 65;
 /// Hands a packet to the host by `write`, or several that are joined: together, unless the kernel refuses that or has just done so.
 ///
 /// # Errors
-/// As `write` says of the first packet that it did not take; all others are with the host, but where it said that none will be.
+/// As `write` says of the first packet that it did not take. Where that is the first of all, no other is tried; else the others are
+/// with the host, unless the device is gone.
 pub(super) fn hand_over(
     (path, now): (&FastPath, impl Fn() -> Time),
     header: &vnet::Header,
@@ -67,7 +68,8 @@ fn one_by_one(
     pieces: &[IoSlice<'_>],
     mut write: impl FnMut(&[IoSlice<'_>]) -> io::Result<usize>,
 ) -> io::Result<()> {
-    let whole: Vec<u8> = pieces.iter().flat_map(|piece| piece.iter().copied()).collect();
+    let mut whole = Vec::with_capacity(pieces.iter().map(|piece| piece.len()).sum());
+    pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
     let plain = [0; vnet::LEN];
     let joined = SuperPacket::new(&whole, header).map_err(|_| io::ErrorKind::InvalidInput)?;
     let (mut packet, mut result) = (Vec::new(), Ok(()));

@@ -92,7 +92,9 @@ fn long_trains_are_split() {
 fn one_by_one_when_trains_are_refused() {
     let (sender, receiver) = (bound("[::1]:0"), bound("[::1]:0"));
     let way = way_to(receiver.local().ip());
-    sender.trains.refuse(way, &io::Error::from_raw_os_error(libc::EINVAL), sender.trains.now());
+    // Closed for longer than a test takes.
+    let later = sender.trains.now() + Duration::from_secs(3_600);
+    sender.trains.refuse(way, &io::Error::from_raw_os_error(libc::EINVAL), later);
     sender.send_train(receiver.local(), 2, 500, &numbered(1501)).unwrap();
     assert_eq!(calls(&receiver, 4), [500, 500, 500, 1], "what is sent joined is received joined");
 }
