@@ -83,7 +83,8 @@ reasons! {
     HeaderOverBudget = "header-over-budget",
     /// From the network: the first datagram of a handshake without the pre-shared token.
     NoToken = "no-token",
-    /// To the network: an answer to an unknown sender, beyond its share of the link.
+    /// To the network: an answer to an unknown sender, beyond its share of the link, or of a handshake that sends the same again and
+    /// again.
     AnswerOverBudget = "answer-over-budget",
     /// A next header that this association does not carry.
     UnknownPayload = "unknown-payload",

@@ -5,6 +5,7 @@ mod answers;
 mod endpoint;
 mod lent;
 mod reading;
+mod restraint;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use admission::Address;
 use answers::wire_len;
 pub(crate) use endpoint::{CannotConnect, Channels, OutgoingDatagram};
 pub use lent::{LentConnection, LentEvent, StreamTransport};
+use restraint::Restraint;
 pub(crate) use transport::CID_LEN;
 pub use transport::Epoch;
 
@@ -176,6 +178,7 @@ struct Channel {
     voice: Voice,
     opened: Time,
     due: Option<Time>,
+    restraint: Restraint,
 }
 
 impl Channel {
@@ -196,6 +199,7 @@ impl Channel {
             voice: Voice::Speaking,
             opened: now,
             due: None,
+            restraint: Restraint::default(),
         }
     }
 

@@ -447,6 +447,10 @@ impl Channels {
                 self.answers.refuse(Reason::AnswerOverBudget);
                 continue;
             }
+            if !self.table.get_mut(id).is_some_and(|channel| channel.restraint.lets_go(now)) {
+                self.answers.refuse(Reason::AnswerOverBudget);
+                continue;
+            }
             self.transmit(&transmit, &buffer, via, strange);
         }
         self.buffer = buffer;

@@ -12,6 +12,7 @@ pub(crate) mod node;
 mod outside;
 mod reload;
 mod simultaneous;
+mod storm;
 mod streams;
 mod token;
 mod unlisted;

@@ -50,6 +50,10 @@ pub(super) struct ControlWorld {
     /// Packets that arrived for no association.
     pub(super) unknown: u64,
     pub(super) base: Instant,
+    /// The turn of the next QUIC datagram, of either end, where every second one is lost.
+    pub(super) turn: Option<u64>,
+    /// When QUIC datagrams were sent, and by whom.
+    pub(super) quic: Vec<(Time, usize)>,
     /// Datagrams to addresses that no node has.
     pub(super) stray: Vec<Box<[u8]>>,
 }
@@ -79,6 +83,8 @@ impl ControlWorld {
             sent: 0,
             unknown: 0,
             base,
+            turn: None,
+            quic: Vec::new(),
             stray: Vec::new(),
         };
         for node in 0..nodes {
@@ -292,6 +298,15 @@ impl ControlWorld {
         self.nodes[node].datagrams += 1;
         if self.nodes[node].cut {
             return;
+        }
+        if bytes[0] >= 0x40 && bytes[0] != 0xff {
+            self.quic.push((self.now, node));
+            if let Some(turn) = &mut self.turn {
+                *turn += 1;
+                if *turn % 2 == 0 {
+                    return;
+                }
+            }
         }
         let from = self.nodes[node].address;
         let (least, most) = self.weather.delay;
