@@ -97,6 +97,8 @@ pub(crate) struct PeerRecord {
     pub(crate) pairs: SaPairs,
     silence: Silence,
     unanswered: Unanswered,
+    /// Handshakes in a row after which nothing came under ESP, but for the last.
+    fruitless: u32,
     /// Handshakes on account of unknown SPIs from it.
     pub(crate) unknown_spis: Backoff,
     /// Handshakes that it begins and this node accepts.
@@ -147,6 +149,7 @@ impl PeerRecord {
             pairs: SaPairs::default(),
             silence: Silence::default(),
             unanswered: Unanswered::default(),
+            fruitless: 0,
             unknown_spis: Backoff::new(now),
             offers: Budget::new(OFFERS.0, OFFERS.1),
             sent_at: now,
@@ -175,7 +178,7 @@ impl PeerRecord {
         if wants {
             self.initiation.want(now + PERSEVERANCE);
         }
-        (self.silence, self.unanswered) = (Silence::default(), Unanswered::default());
+        (self.silence, self.unanswered, self.fruitless) = (Silence::default(), Unanswered::default(), 0);
         self.epoch = context.next_epoch();
     }
 
@@ -249,6 +252,11 @@ impl PeerRecord {
         }
     }
 
+    /// This host has other links, addresses or routes: what did not help may help now.
+    pub(crate) const fn network_changed(&mut self) {
+        self.fruitless = 0;
+    }
+
     /// The sequence numbers of an association are used up.
     pub(crate) fn exhausted(&mut self, spi: Spi, now: Time) {
         if self.pairs.in_use().is_some_and(|pair| pair.outbound.spi == spi) {
@@ -307,6 +315,7 @@ impl PeerRecord {
         self.announced.no_endpoint_logged = false;
         self.initiation.established(now);
         self.race.succeeded();
+        self.count_fruitless();
         self.last_handshake = Some(now);
         self.stopped = None;
         self.config.spec.counters.stream.note_session();

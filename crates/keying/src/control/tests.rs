@@ -4,6 +4,7 @@ mod addresses;
 mod condition;
 mod copies;
 mod flood;
+mod half_dead;
 mod handshake;
 mod lifetime;
 mod look_ups;

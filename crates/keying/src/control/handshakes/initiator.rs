@@ -145,12 +145,14 @@ impl Handshakes {
             self.drop_attempt(peer, context, channel, CloseCode::GaveUp, now);
         }
         peer.initiation.hurry(now);
+        peer.network_changed();
         self.begin(sessions, id, now);
     }
 
     /// Ends the pauses after attempts that failed, as the reason may be gone.
     pub(crate) fn resume(&mut self, sessions: &mut Sessions, now: Time) {
         for id in sessions.ids() {
+            sessions.with(id).into_iter().for_each(|(peer, _)| peer.network_changed());
             if let Some((peer, _)) = sessions.with(id)
                 && !peer.initiation.is_under_way()
                 && peer.initiation.failures() > 0

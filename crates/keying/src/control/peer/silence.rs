@@ -23,6 +23,8 @@ const CONVERSATION: u8 = 3;
 const PROBE_LEAST: Duration = Duration::from_secs(1);
 /// How long the probe has (with the former, `WireGuard`'s KEEPALIVE_TIMEOUT + REKEY_TIMEOUT).
 const PROBED: Duration = Duration::from_secs(5);
+/// The longest time between two handshakes that nothing under ESP followed: the longest pause between attempts.
+const FRUITLESS: Duration = Duration::from_secs(60);
 
 /// Since when packets come that nothing was sent after.
 #[derive(Clone, Copy, Debug, Default)]
@@ -167,6 +169,21 @@ impl PeerRecord {
         self.pairs.last_heard().max(self.pairs.in_use().map(|pair| pair.established))
     }
 
+    /// Counts the handshakes in a row after which nothing came under ESP, now that there is another. Where handshakes pass and ESP does
+    /// not, they help nothing.
+    pub(super) fn count_fruitless(&mut self) {
+        let before = self.pairs.in_use().map(|pair| pair.established);
+        let helped = before.is_none_or(|at| self.pairs.last_heard().is_some_and(|heard| heard >= at));
+        self.fruitless = if helped { 0 } else { self.fruitless.saturating_add(1) };
+    }
+
+    /// Returns the time from which silence is a reason for a handshake: the pause after the last one doubles with each that helped
+    /// nothing.
+    fn next_fruitful(&self) -> Option<Time> {
+        let pause = (DEAF + PROBED).saturating_mul(1 << self.fruitless.min(4)).min(FRUITLESS);
+        Some(self.pairs.in_use()?.established + pause).filter(|_| self.fruitless > 0)
+    }
+
     /// The first packet that it has not answered, if it does not answer.
     pub(super) fn unanswered_since(&self) -> Option<Time> {
         self.silence.unanswered_since(self.heard()?)
@@ -185,6 +202,7 @@ impl PeerRecord {
                 context.order_out(outbound::Order::Probe(self.id()));
                 context.log(ControlEvent::Silent { peer: self.id() });
             }
+            SilenceAnswer::Handshake if self.next_fruitful().is_some_and(|at| now < at) => {}
             SilenceAnswer::Handshake => {
                 if !self.initiation.is_under_way() {
                     self.initiation.distrust_address();

@@ -119,11 +119,12 @@ fn the_node_that_yielded_tries_again_when_the_other_vanishes() {
     world.nodes[other].cut = true;
     world.run(30 * SECOND);
     world.nodes[other].cut = false;
-    for _ in 0..100 {
+    // The other sends nothing, so that later handshakes help nothing either.
+    assert!((0..100).any(|_| {
         world.packet(yielded, u32::try_from(other).unwrap());
         world.run(SECOND);
-    }
-    assert!(world.both_up());
+        world.both_up()
+    }));
     world.assert_joined();
 }
 

@@ -52,6 +52,8 @@ pub(super) struct ControlWorld {
     pub(super) base: Instant,
     /// The turn of the next QUIC datagram, of either end, where every second one is lost.
     pub(super) turn: Option<u64>,
+    /// True while the network takes no ESP.
+    pub(super) no_esp: bool,
     /// When QUIC datagrams were sent, and by whom.
     pub(super) quic: Vec<(Time, usize)>,
     /// Datagrams to addresses that no node has.
@@ -84,6 +86,7 @@ impl ControlWorld {
             unknown: 0,
             base,
             turn: None,
+            no_esp: false,
             quic: Vec::new(),
             stray: Vec::new(),
         };
@@ -307,6 +310,9 @@ impl ControlWorld {
                     return;
                 }
             }
+        }
+        if self.no_esp && bytes.len() == 4 {
+            return;
         }
         let from = self.nodes[node].address;
         let (least, most) = self.weather.delay;
