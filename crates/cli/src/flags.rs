@@ -236,7 +236,7 @@ pub(crate) struct Restart {
     /// Which tunnel.
     #[command(flatten)]
     pub(crate) which: Which,
-    /// The program to start [default: the one that this command is run from; of a unit of systemd, its own]
+    /// The program to start [default: the one that this command is run from]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) program: Option<PathBuf>,
     /// Go back also if no peer that was up before is up again within this time, such as 30s

@@ -137,7 +137,7 @@ pub(crate) fn reload(flags: &flags::Which) -> CommandResult {
     let changes = client::reload(&interface).map_err(refused)?;
     line(format_args!("{interface} reloaded its configuration: {changes}"))?;
     if !changes.need_restart.is_empty() {
-        line(format_args!("`strait restart {interface}` takes them over"))?;
+        line("restart the tunnel to take them over")?;
     }
     Ok(())
 }

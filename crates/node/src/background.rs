@@ -1,7 +1,7 @@
 //! `strait up` without `--foreground`: the same program again, in a session of its own.
 #![allow(unsafe_code)]
 
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -17,7 +17,7 @@ use crate::runtime::READY_VARIABLE;
 
 /// How long a node may take to be up: it measures its ciphers first.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// How long what is left of one that ended may take to end, and how often it is looked for.
+/// The time that is left to the rest of one that ended, and between looks at it.
 const ENDING: Duration = Duration::from_secs(5);
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -82,8 +82,9 @@ pub(crate) fn start_program(command: Command, file: &mut File, log: &Path) -> Re
     };
     match heard {
         Ok(0) => {
-            // One that closed it may still run.
-            if !wait_for(ENDING, || !matches!(child.try_wait(), Ok(None))) {
+            // One that closed it may still run. Where it was killed, its process with the privileges puts the network back by itself.
+            wait_for(ENDING, || !matches!(child.try_wait(), Ok(None)));
+            if !matches!(child.try_wait(), Ok(Some(status)) if status.code().is_some()) {
                 end(&mut child);
             }
             Err(BackgroundError::Ended(said(file, begin)))
@@ -102,13 +103,32 @@ pub(crate) fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
     let Ok(group) = libc::pid_t::try_from(child.id()) else { return };
-    // SAFETY: takes integers. The group is the session that was made for it, whose number is not given anew while there is a process in it.
-    let has_ended = || unsafe { libc::kill(-group, 0) } != 0;
-    if !wait_for(ENDING, has_ended) {
-        // SAFETY: as above.
+    if !wait_for(ENDING, || !group_runs(group)) {
+        // SAFETY: takes integers. The group is the session that was made for it, whose number is not given anew while there is a process
+        // in it.
         unsafe { libc::kill(-group, libc::SIGKILL) };
-        wait_for(ENDING, has_ended);
+        wait_for(ENDING, || !group_runs(group));
     }
+}
+
+/// Returns true as long as a process of a group runs. One that has ended may be in it for good, where nothing waits for orphans.
+fn group_runs(group: libc::pid_t) -> bool {
+    // SAFETY: takes integers.
+    if unsafe { libc::kill(-group, 0) } != 0 {
+        return false;
+    }
+    let is_running = |text: &str| {
+        // proc_pid_stat(5): the state, the parent and the group, behind a name in brackets.
+        let mut fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ended = matches!(fields.next(), None | Some("Z" | "X"));
+        !ended && fields.nth(1).and_then(|found| found.parse().ok()) == Some(group)
+    };
+    let Ok(mut all) = fs::read_dir("/proc") else { return true };
+    all.any(|entry| {
+        entry.is_ok_and(|entry| {
+            fs::read_to_string(entry.path().join("stat")).is_ok_and(|text| is_running(&text))
+        })
+    })
 }
 
 /// Looks again until `done` holds, for at most `patience`, and returns the last answer.
@@ -174,7 +194,6 @@ fn said(file: &mut File, begin: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -197,6 +216,21 @@ mod tests {
             std::os::unix::fs::chown(&log, Some(65_534), None).unwrap();
             assert!(is_foreign(&log));
         }
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_rest_of_a_program_that_was_killed_has_ended_before_another_is_started() {
+        let folder = std::env::temp_dir().join(format!("strait-background-rest-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        let (log, done) = (folder.join("log"), folder.join("done"));
+        let mut command = Command::new("sh");
+        // The rest waits until the first is gone, and a little.
+        let rest = "(while kill -0 $$; do sleep 0.1; done; sleep 0.5; : >\"$0\") & kill -9 $$";
+        command.args(["-c", rest]).arg(&done);
+        let started = start_program(command, &mut open(&log).unwrap(), &log);
+        assert!(matches!(started, Err(BackgroundError::Ended(_))), "{started:?}");
+        assert!(done.exists());
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -32,7 +32,7 @@ pub enum Request {
     Show,
     /// To remove what it made and end.
     Down {
-        /// Whether what keeps packets from leaving in the clear stays for the next start.
+        /// Leaves what keeps packets from leaving in the clear for the next start.
         #[serde(default)]
         stays_closed: bool,
     },

@@ -2,8 +2,8 @@
 //! started again.
 //!
 //! ```text
-//! found   the daemon that runs: its program, its words, its surroundings, its configuration
-//! unit    the same as a unit of systemd
+//! found   the daemon that runs: its program, its words, its surroundings, its configuration; not one that a service manager runs
+//! kept    the configuration that it runs with, to go back to
 //! swap    one ends, the other starts, or the first again; in a process of its own, which no terminal ends
 //! ```
 //!
@@ -11,16 +11,15 @@
 #![allow(unsafe_code)]
 
 mod found;
+mod kept;
 mod swap;
-mod unit;
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -31,16 +30,14 @@ use crate::process::{fork, memory_file};
 use crate::runtime::{self, RuntimeError};
 
 pub use found::RunningDaemon;
-use unit::UnitPrograms;
+use kept::{KeptConfig, original};
 
-/// How long a program may take to check a configuration: it looks up no names.
+/// The time that a program may take to check a configuration: it looks up no names.
 const CHECKING: Duration = Duration::from_secs(30);
-/// Most bytes that are shown of what it said.
+/// Most bytes that are shown of its output.
 const SAID_MAX: u64 = 16 << 10;
-/// What the name ends with of a program or a configuration that is kept to go back to.
-const BEFORE: &str = ".before";
 
-/// Why a daemon is not restarted; it runs on, untouched.
+/// A reason not to restart a daemon; it runs on, untouched.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RestartError {
@@ -51,11 +48,14 @@ pub enum RestartError {
     #[error(transparent)]
     Runtime(#[from] RuntimeError),
     /// It belongs to another user, or hides from its own.
-    #[error("cannot see the program of process {process}, which has the tunnel ({source}); run this as root")]
+    #[error(
+        "cannot see the program of process {process}, which has the tunnel ({source}); run this as root, or use `strait down` and then \
+         `strait up`"
+    )]
     Forbidden {
         /// The process.
         process: u32,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// It cannot be started as it was.
@@ -66,15 +66,15 @@ pub enum RestartError {
     Refused {
         /// The program.
         program: PathBuf,
-        /// What it said.
+        /// Its output.
         said: String,
     },
     /// Something is lacking.
     #[error("cannot {doing}: {source}")]
     Io {
-        /// What was being done.
+        /// The step that failed, as a verb.
         doing: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Another command does the same.
@@ -97,16 +97,16 @@ fn doing(what: impl Into<String>) -> impl FnOnce(io::Error) -> RestartError {
     move |source| RestartError::Io { doing, source }
 }
 
-/// How a restart ended.
+/// The end of a restart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Whether the other program has the tunnel now.
+    /// True if the other program has the tunnel now.
     pub is_new: bool,
-    /// What happened, for people.
+    /// The same for people, with the reason.
     pub words: String,
 }
 
-/// What is to be in the place of a daemon.
+/// A plan to put another program in the place of a daemon.
 #[derive(Debug)]
 pub struct Restart {
     daemon: RunningDaemon,
@@ -114,11 +114,9 @@ pub struct Restart {
     program: PathBuf,
     /// Its configuration.
     file: PathBuf,
-    /// How long a peer that was up may take to be so again; it is not waited for without.
+    /// The time in which a peer that was up has to be so again; it is not waited for without.
     heard_within: Option<Duration>,
     log: PathBuf,
-    /// The programs of a unit, if it is one.
-    unit: Option<UnitPrograms>,
 }
 
 impl Restart {
@@ -134,25 +132,10 @@ impl Restart {
         file: Option<PathBuf>,
         log: PathBuf,
     ) -> Result<Restart, RestartError> {
-        let unit = daemon.unit.clone().map(|unit| UnitPrograms::of(unit, &daemon)).transpose()?;
-        let program = match (&unit, program) {
-            (Some(_), Some(_)) => {
-                return Err(RestartError::Unfit(
-                    "the tunnel is a unit of systemd, which says what program it runs: put the new one in its place first"
-                        .to_owned(),
-                ));
-            }
-            (Some(unit), None) => unit.program().to_owned(),
-            (None, program) => program.unwrap_or(own),
-        };
         let absolute = |path: &Path| std::path::absolute(path).map_err(doing("find the configuration"));
         let file = file.map_or_else(|| Ok(original(&daemon.file)), |file| absolute(&file))?;
-        if unit.is_some() && file != original(&daemon.file) {
-            let words = format!("the unit runs {}, not {}", daemon.file.display(), file.display());
-            return Err(RestartError::Unfit(words));
-        }
-        let log = daemon.log.clone().unwrap_or(log);
-        Ok(Restart { daemon, program: absolute(&program)?, file, heard_within: None, log, unit })
+        let log = daemon.log.as_ref().map_or(log, |(path, _)| path.clone());
+        Ok(Restart { program: absolute(&program.unwrap_or(own))?, daemon, file, heard_within: None, log })
     }
 
     /// The same, which goes back also if none of the peers that are up now is so again within this time.
@@ -161,7 +144,7 @@ impl Restart {
         Restart { heard_within: within, ..self }
     }
 
-    /// Where it is written what happens.
+    /// The file that says what happens.
     #[must_use]
     pub fn log(&self) -> &Path {
         &self.log
@@ -206,14 +189,14 @@ impl Restart {
     /// [`RestartError`]: nothing has happened, but for [`RestartError::Lost`].
     pub fn swap(self) -> Result<Outcome, RestartError> {
         let _lock = self.lock()?;
-        if let Some(unit) = &self.unit {
-            unit.keep(&self.daemon.program)?;
-        }
         let mut log = self.open_log()?;
         let (mut told, tells) = UnixStream::pair().map_err(doing("make a channel"))?;
         let path = self.log.clone();
         let held = [std::os::fd::AsFd::as_fd(&told)];
-        fork(c"strait-restart", &held, || swap::run(&self, &mut log, &tells))
+        // As long as the daemon runs, so that what cannot be gone back to is not left.
+        let kept = KeptConfig::of(&self.daemon, &self.file)?;
+        fork(c"strait-restart", &held, || swap::run(&self, &kept, &mut log, &tells))
+            .inspect_err(|_| kept.forget())
             .map_err(doing("start a process"))?;
         drop((tells, log));
         let mut text = String::new();
@@ -225,8 +208,12 @@ impl Restart {
     fn lock(&self) -> Result<File, RestartError> {
         let path = runtime::folder()?.join(format!("{}.restart", self.daemon.interface));
         let mut options = File::options();
-        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(libc::O_NOFOLLOW);
+        let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
+        options.write(true).create(true).truncate(false).mode(0o600).custom_flags(flags);
         let file = options.open(&path).map_err(doing(format!("open {}", path.display())))?;
+        if !file.metadata().is_ok_and(|found| found.is_file()) {
+            return Err(RestartError::Unfit(format!("{} is not a file; remove it", path.display())));
+        }
         match file.try_lock() {
             Ok(()) => Ok(file),
             Err(std::fs::TryLockError::WouldBlock) => {
@@ -237,56 +224,12 @@ impl Restart {
     }
 
     fn open_log(&self) -> Result<File, RestartError> {
-        let opened = match &self.daemon.log_file {
-            Some(file) => file.try_clone().map_err(BackgroundError::Start),
+        let opened = match &self.daemon.log {
+            Some((_, file)) => file.try_clone().map_err(BackgroundError::Start),
             None => crate::background::open(&self.log),
         };
         opened.map_err(|error| RestartError::Unfit(error.to_string()))
     }
-}
-
-/// The path of what is kept of the file at `path`, to go back to.
-fn before(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(BEFORE);
-    name.into()
-}
-
-/// The path of the file that `path` was kept of, if it was.
-fn original(path: &Path) -> PathBuf {
-    let name = path.to_str().and_then(|name| name.strip_suffix(BEFORE)).map(PathBuf::from);
-    name.filter(|name| name.exists()).unwrap_or_else(|| path.to_owned())
-}
-
-/// Writes a file in one step, in place of one that is there, whatever that is; `like` has its owner.
-fn write_beside(path: &Path, like: &File, mode: u32, content: &mut impl Read) -> io::Result<()> {
-    use std::os::unix::fs::{MetadataExt, fchown};
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(format!(".{}", std::process::id()));
-    let aside = Path::new(&aside);
-    let mut file = File::options().write(true).create_new(true).mode(mode).open(aside)?;
-    let owner = like.metadata()?;
-    let written = fchown(&file, Some(owner.uid()), Some(owner.gid()))
-        .and_then(|()| file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(mode)))
-        .and_then(|()| io::copy(content, &mut file))
-        .and_then(|_| file.sync_all())
-        .and_then(|()| std::fs::rename(aside, path));
-    if written.is_err() {
-        let _ = std::fs::remove_file(aside);
-    }
-    written
-}
-
-/// Whether `name` is that of a variable that belongs to the start of one process only.
-fn is_of_one_start(name: &OsStr) -> bool {
-    [runtime::READY_VARIABLE, "NOTIFY_SOCKET"].iter().any(|own| name == *own)
-}
-
-/// A command with nothing of this process's environment.
-fn clean_command(program: impl AsRef<OsStr>) -> Command {
-    let mut command = Command::new(program);
-    command.env_clear();
-    command
 }
 
 #[cfg(test)]

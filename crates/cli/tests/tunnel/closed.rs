@@ -278,8 +278,9 @@ fn a_restart_leaves_nothing_in_the_clear_whichever_program_comes_up() {
             full.send();
             full.strait().arg("show").output().unwrap().status.code() == Some(3)
         });
-        full.assert_closed("between two programs");
+        full.send();
         fs::write(&go, "").unwrap();
+        full.assert_closed("between two programs");
         assert_eq!(restart.wait().unwrap().success(), then.starts_with("exec"));
         full.assert_through("after a restart");
     }

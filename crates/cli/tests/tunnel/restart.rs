@@ -165,11 +165,11 @@ fn a_restart_goes_on_without_its_terminal_and_connections_with_it() {
     // What ends with a terminal ends with its whole group.
     let group = i32::try_from(caller.id()).unwrap();
     let hang_up = Command::new("kill").args(["-HUP", "--", &format!("-{group}")]).status().unwrap();
+    fs::write(go, "").unwrap();
     assert!(hang_up.success());
     assert_eq!(caller.wait().unwrap().signal(), Some(1));
     let said: Vec<_> = BufReader::new(caller.stdout.take().unwrap()).lines().map(Result::unwrap).collect();
     assert!(said.iter().any(|line| line.contains("goes on without this terminal")), "{said:?}");
-    fs::write(go, "").unwrap();
     eventually("it says so", || tunnel.logged().contains("strait0 is up with "));
     let after = tunnel.process();
     assert_ne!(after, before);
@@ -242,7 +242,7 @@ fn a_program_that_is_never_ready_is_ended() {
     let new = tunnel.script(&format!("{checks}\necho $$ >\"$0\".number\nsleep 1000"));
     let back = tunnel.restart(&["--program", &new]);
     assert_eq!(back.status.code(), Some(1), "{}", text(&back));
-    assert!(text(&back).contains("not up after 30 s"), "{}", text(&back));
+    assert!(text(&back).contains("is not up after"), "{}", text(&back));
     let number = fs::read_to_string(format!("{new}.number")).unwrap();
     assert!(!Path::new("/proc").join(number.trim()).exists(), "it runs on");
     assert_ne!(tunnel.process(), before);
@@ -268,6 +268,24 @@ fn a_configuration_that_does_not_come_up_gives_way_to_the_one_before() {
     assert_eq!(tunnel.process(), first);
     tunnel.goes_on("refused");
 
+    // What it ran with cannot be kept: there would be no way back.
+    fs::write(&config, format!("{good}# other\n")).unwrap();
+    let before = format!("{file}.before");
+    fs::create_dir(&before).unwrap();
+    let refused = tunnel.restart(&[]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    for word in ["nothing was done", &before] {
+        assert!(text(&refused).contains(word), "{word} is not in {}", text(&refused));
+    }
+    assert_eq!(tunnel.process(), first);
+    tunnel.goes_on("nothing was done");
+    fs::remove_dir(&before).unwrap();
+    succeeds(&tunnel.restart(&[]));
+    assert!(!Path::new(&before).exists(), "the copy is left");
+    tunnel.goes_on("another");
+    fs::write(&config, &good).unwrap();
+    succeeds(&tunnel.restart(&[]));
+
     // Nothing is wrong with the file, but another program has the port.
     let held = tunnel.pair.hosts.a.run("take a port", || std::net::UdpSocket::bind("0.0.0.0:0")).unwrap();
     let port = held.local_addr().unwrap().port();
@@ -277,7 +295,6 @@ fn a_configuration_that_does_not_come_up_gives_way_to_the_one_before() {
     fs::write(&config, &bad).unwrap();
     let back = tunnel.restart(&[file]);
     assert_eq!(back.status.code(), Some(1), "{}", text(&back));
-    let before = format!("{file}.before");
     for word in [&port.to_string(), "has strait0 again", &before] {
         assert!(text(&back).contains(word), "{word} is not in {}", text(&back));
     }
@@ -322,7 +339,9 @@ fn a_tunnel_that_another_looks_after_is_left_alone() {
     let before = pair.daemon(0).pid();
     let refused = pair.daemon(0).command(&["restart"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
-    assert!(text(&refused).contains("in the foreground"), "{}", text(&refused));
+    for word in ["in the foreground", "systemctl restart"] {
+        assert!(text(&refused).contains(word), "{word} is not in {}", text(&refused));
+    }
     let folder = pair.daemon(0).log();
     let mut other = as_nobody(&pair, program());
     other.args(["restart", "strait0"]).env("STRAIT_RUNTIME_DIR", folder.parent().unwrap());
@@ -330,6 +349,32 @@ fn a_tunnel_that_another_looks_after_is_left_alone() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert_eq!(pair.daemon(0).pid(), before);
     pair.tcp(1, Family::V4, 50_000);
+}
+
+#[test]
+fn a_program_that_ends_is_not_waited_for() {
+    if !allowed() {
+        return;
+    }
+    let mut tunnel = Restarted::up(program());
+    let (first, good) = (tunnel.process(), fs::read_to_string(&tunnel.config).unwrap());
+    let other =
+        good.replace(tunnel.pair.sites[1].public_key(), "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=");
+    fs::write(&tunnel.config, other).unwrap();
+    let mut command = strait(&tunnel.pair, program());
+    // Longer than a test may take.
+    command.args(["restart", "--unless-heard", "2h"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let caller = command.spawn().unwrap();
+    eventually("it waits", || tunnel.logged().contains("waits for a peer that was up before"));
+    let second = tunnel.process();
+    assert!(Command::new("kill").args(["-9", &second.to_string()]).status().unwrap().success());
+    let back = caller.wait_with_output().unwrap();
+    assert_eq!(back.status.code(), Some(1), "{}", text(&back));
+    for word in ["ended before a peer was up (signal: 9", "has strait0 again"] {
+        assert!(text(&back).contains(word), "{word} is not in {}", text(&back));
+    }
+    assert!(![first, second].contains(&tunnel.process()));
+    tunnel.goes_on("after");
 }
 
 /// Root would run what that user's daemon was started with.
@@ -343,12 +388,8 @@ fn root_starts_nothing_of_another_users_daemon() {
     fs::create_dir(&folder).unwrap();
     fs::set_permissions(pair.dir.path(), PermissionsExt::from_mode(0o755)).unwrap();
     std::os::unix::fs::chown(&folder, Some(NOBODY), Some(NOBODY)).unwrap();
-    let own = |arguments: &[&str]| {
-        let mut command = as_nobody(&pair, program());
-        command.current_dir(&folder).env("STRAIT_RUNTIME_DIR", run(&pair)).env("HOME", &folder);
-        let output = command.args(arguments).output().unwrap();
-        succeeds(&output);
-    };
+    let user = OtherUser { pair: &pair, folder: &folder };
+    let own = |arguments: &[&str]| succeeds(&user.strait().args(arguments).output().unwrap());
     fs::create_dir(run(&pair)).unwrap();
     fs::set_permissions(run(&pair), PermissionsExt::from_mode(0o700)).unwrap();
     std::os::unix::fs::chown(run(&pair), Some(NOBODY), Some(NOBODY)).unwrap();
@@ -364,6 +405,26 @@ fn root_starts_nothing_of_another_users_daemon() {
     assert!(text(&refused).contains("belongs to another user"), "{}", text(&refused));
     assert_eq!(processes(&pair), before);
     own(&["down"]);
+}
+
+/// A user with a daemon, which is ended with the test.
+struct OtherUser<'a> {
+    pair: &'a Pair,
+    folder: &'a Path,
+}
+
+impl OtherUser<'_> {
+    fn strait(&self) -> Command {
+        let mut command = as_nobody(self.pair, program());
+        command.current_dir(self.folder).env("STRAIT_RUNTIME_DIR", run(self.pair)).env("HOME", self.folder);
+        command
+    }
+}
+
+impl Drop for OtherUser<'_> {
+    fn drop(&mut self) {
+        let _ = self.strait().arg("down").output();
+    }
 }
 
 /// Such a user's program at the first site.

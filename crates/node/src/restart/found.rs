@@ -5,14 +5,17 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fmt, iter};
 
-use super::{RestartError, clean_command, doing, is_of_one_start, unit};
+use zeroize::Zeroizing;
+
+use super::{RestartError, doing, kept};
 use crate::client::{self, ClientError};
-use crate::config::FILE_MAX;
 use crate::daemon::starter::kept_text;
 use crate::local::Request;
 use crate::privileges;
@@ -24,14 +27,15 @@ const WORDS_MAX: u64 = 2 << 20;
 const STARTER: &str = "strait-starter";
 
 /// A daemon that runs, with what it takes to start it again as it was.
-#[derive(Debug)]
 pub struct RunningDaemon {
     pub(super) interface: String,
     pub(super) process: u32,
+    /// The folder in `/proc` of its process with the privileges.
+    starter: PathBuf,
     /// Its program, which stays what it is when another file has its name.
-    pub(super) program: File,
-    /// What that is called.
-    pub(super) program_path: PathBuf,
+    program: File,
+    /// Its name.
+    program_path: PathBuf,
     /// The words behind the program's name.
     words: Vec<OsString>,
     /// Which of them is the configuration.
@@ -39,16 +43,24 @@ pub struct RunningDaemon {
     /// The configuration.
     pub(super) file: PathBuf,
     /// Its text when it was read last; none of older daemons.
-    pub(super) text: Option<Vec<u8>>,
+    pub(super) text: Option<Zeroizing<Vec<u8>>>,
     folder: PathBuf,
     environment: Vec<(OsString, OsString)>,
-    /// The file that it logs to.
-    pub(super) log: Option<PathBuf>,
-    pub(super) log_file: Option<File>,
-    /// The unit of systemd that it is.
-    pub(super) unit: Option<String>,
+    /// The file that it logs to, if that still has its name.
+    pub(super) log: Option<(PathBuf, File)>,
     /// The peers that are up.
     pub(super) peers_up: Vec<String>,
+}
+
+/// Without the configuration and the environment, which may hold secrets.
+impl fmt::Debug for RunningDaemon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (interface, process) = (&self.interface, &self.process);
+        f.debug_struct("RunningDaemon")
+            .field("interface", interface)
+            .field("process", process)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RunningDaemon {
@@ -65,7 +77,7 @@ impl RunningDaemon {
         let program = File::open(place.join("exe")).map_err(forbidden)?;
         let program_path = fs::read_link(place.join("exe")).map_err(forbidden)?;
         let starter = starter(process, user).map_err(forbidden)?;
-        let words: Vec<OsString> = parts(&starter.join("cmdline")).map_err(forbidden)?.split_off(1);
+        let words: Vec<_> = parts(&starter.join("cmdline")).map_err(forbidden)?.into_iter().skip(1).collect();
         let folder = fs::read_link(starter.join("cwd")).map_err(forbidden)?;
         let environment = environment(&starter).map_err(forbidden)?;
         let file_at = file_among(&words).ok_or_else(|| {
@@ -73,46 +85,42 @@ impl RunningDaemon {
                 "{interface} was not started by `strait up`: start it again as it was"
             ))
         })?;
-        let is_awaited = environment.iter().find(|(name, _)| name == READY_VARIABLE).map(|(_, value)| value);
-        let unit = match is_awaited {
-            Some(value) if value != FOR_COMMAND => None,
-            _ => Some(unit::of_process(&place).ok_or_else(|| supervised(interface))?),
-        };
+        if let Some(how) = how_supervised(&starter, &environment) {
+            return Err(RestartError::Unfit(format!(
+                "{interface} {how}, for example with `systemctl restart strait@NAME`"
+            )));
+        }
         // What another user's daemon was started with is nothing to start a program with.
-        if unit.is_none() && user != privileges::user() {
+        if user != privileges::user() {
             return Err(ClientError::Forbidden { interface: interface.to_owned() }.into());
         }
-        // It was this one all the time, as it still answers where it was asked.
+        let (text, log) = (text(&starter), log(&starter));
+        // All that was from these processes, as the first still answers where it was asked.
         let report = client::report(interface, client::ask_on(&mut stream, interface, &Request::Show)?)?;
         let up = report.peers.into_iter().filter(|peer| peer.state == "up").map(|peer| peer.name);
-        let log =
-            fs::read_link(starter.join("fd/1")).ok().filter(|log| log.starts_with("/") && unit.is_none());
         Ok(RunningDaemon {
             interface: interface.to_owned(),
             process,
+            starter,
             program,
             program_path: without_mark(&program_path),
             file: folder.join(words.get(file_at).unwrap_or(&OsString::new())),
             words,
             file_at,
-            text: text(&starter),
+            text,
             folder,
             environment,
-            log_file: log.is_some().then(|| append(&starter.join("fd/1"))).transpose().map_err(forbidden)?,
             log,
-            unit,
             peers_up: up.collect(),
         })
     }
 
-    /// A command of `program` in the surroundings in which the daemon was started. A unit may be of another user: what systemd does not
-    /// start itself gets what only Strait reads.
+    /// A command of `program` in the surroundings in which the daemon was started.
     pub(super) fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = clean_command(program);
-        let environment = self.environment.iter().filter(|(name, _)| {
-            !is_of_one_start(name) && (self.unit.is_none() || name.as_bytes().starts_with(b"STRAIT_"))
-        });
-        command.envs(environment.map(|(name, value)| (name, value))).current_dir(&self.folder);
+        let mut command = Command::new(program);
+        let is_of_one_start = |name: &OsStr| name == READY_VARIABLE || name == "NOTIFY_SOCKET";
+        let environment = self.environment.iter().filter(|(name, _)| !is_of_one_start(name));
+        command.env_clear().envs(environment.map(|(name, value)| (name, value))).current_dir(&self.folder);
         command
     }
 
@@ -132,23 +140,46 @@ impl RunningDaemon {
         words
     }
 
-    /// Whether it logs JSON.
+    /// Returns true if it logs JSON.
     pub(super) fn logs_json(&self) -> bool {
         self.words.iter().any(|word| word == "json" || word == "--log=json")
     }
 
-    /// Whether it, or its process with the privileges, still runs.
+    /// Returns true as long as it, or its process with the privileges, runs.
     pub(super) fn runs(&self) -> bool {
-        let state = fs::read_to_string(format!("/proc/{}/status", self.process)).unwrap_or_default();
-        field(&state, "State:").is_some_and(|state| !state.starts_with(['Z', 'X']))
+        let own = PathBuf::from(format!("/proc/{}", self.process));
+        iter::once(&own).chain([&self.starter]).any(|place| {
+            let status = fs::read_to_string(place.join("status")).unwrap_or_default();
+            field(&status, "State:").is_some_and(|state| !state.starts_with(['Z', 'X']))
+        })
     }
 }
 
-fn supervised(interface: &str) -> RestartError {
-    RestartError::Unfit(format!(
-        "{interface} runs in the foreground, so who started it starts it again, as a terminal or a supervisor; `strait restart` is for tunnels in \
-         the background and units of systemd"
-    ))
+/// The reason to leave a daemon to what started it, and the way to restart it, if it is not in the background.
+fn how_supervised(starter: &Path, environment: &[(OsString, OsString)]) -> Option<&'static str> {
+    let groups = |place: &Path| fs::read_to_string(place.join("cgroup")).unwrap_or_default();
+    let (its, own) = (groups(starter), groups(Path::new("/proc/self")));
+    let service = service_among(&its);
+    if service.is_some() && service != service_among(&own) {
+        return Some("is run by a service manager; restart it there");
+    }
+    let is_background = |(name, value): &(OsString, OsString)| name == READY_VARIABLE && value != FOR_COMMAND;
+    let in_foreground = "runs in the foreground; restart it where it was started";
+    (!environment.iter().any(is_background)).then_some(in_foreground)
+}
+
+/// The service of systemd that a process with these control groups is part of (cgroups(7): `number:controllers:path`). A scope, such as
+/// that of a session, is none.
+pub(super) fn service_among(groups: &str) -> Option<&str> {
+    let paths = groups.lines().filter_map(|line| {
+        let (controllers, path) = line.split_once(':')?.1.split_once(':')?;
+        ["", "name=systemd"].contains(&controllers).then_some(path)
+    });
+    paths
+        .filter_map(|path| {
+            path.rsplit('/').find(|name| name.ends_with(".service") || name.ends_with(".scope"))
+        })
+        .find(|unit| unit.ends_with(".service"))
 }
 
 /// The process that listens at the other end of a connection, and its user, as both were when it began to.
@@ -192,6 +223,9 @@ fn field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
 fn parts(path: &Path) -> io::Result<Vec<OsString>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(WORDS_MAX).read_to_end(&mut bytes)?;
+    if bytes.is_empty() {
+        return Ok(Vec::new());
+    }
     let text = bytes.strip_suffix(b"\0").ok_or(io::ErrorKind::InvalidData)?;
     Ok(text.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect())
 }
@@ -219,19 +253,22 @@ pub(super) fn file_among(words: &[OsString]) -> Option<usize> {
 }
 
 /// The text of the configuration as it was read last.
-fn text(starter: &Path) -> Option<Vec<u8>> {
+fn text(starter: &Path) -> Option<Zeroizing<Vec<u8>>> {
     let name = format!("/memfd:{} ", kept_text::NAME.to_string_lossy());
     let mut open = fs::read_dir(starter.join("fd")).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let kept = open.find(|path| {
         fs::read_link(path).is_ok_and(|link| link.as_os_str().as_bytes().starts_with(name.as_bytes()))
     })?;
-    let mut text = Vec::new();
-    File::open(kept).ok()?.take(FILE_MAX).read_to_end(&mut text).ok()?;
-    Some(text)
+    kept::read(&kept).ok()
 }
 
-fn append(path: &Path) -> io::Result<File> {
-    File::options().read(true).append(true).open(path)
+/// The file that a process logs to; nothing where it is deleted or has no name.
+fn log(starter: &Path) -> Option<(PathBuf, File)> {
+    let link = starter.join("fd/1");
+    let path = fs::read_link(&link).ok().filter(|path| path.starts_with("/"))?;
+    let file = File::options().read(true).append(true).open(link).ok()?;
+    let (own, named) = (file.metadata().ok()?, fs::metadata(&path).ok()?);
+    ((own.dev(), own.ino()) == (named.dev(), named.ino())).then_some((path, file))
 }
 
 /// The path of a program without what the kernel says behind it once its name is another's.

@@ -1,16 +1,17 @@
 //! One program ends, and another starts, or the first again.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
 use super::found::listener;
-use super::{Outcome, Restart, before, write_beside};
+use super::kept::KeptConfig;
+use super::{Outcome, Restart};
 use crate::background::{end, start_program, wait_for};
 use crate::client::{self, ClientError};
 use crate::logging::{self, Form};
@@ -18,22 +19,23 @@ use crate::process::checked;
 use crate::runtime;
 use crate::units::span;
 
-/// How long a daemon may take to end, and one that has started to answer.
+/// The time that a daemon may take to end, and one that has started to answer.
 const ENDING: Duration = Duration::from_secs(10);
 const ANSWERING: Duration = Duration::from_secs(10);
-/// How often the program that ran is started again, and the time between: the other may have a port for some moments more.
+/// Attempts to start the program that ran again, and the time between: the other may have a port for some moments more.
 const TRIES: usize = 5;
 const BETWEEN: Duration = Duration::from_secs(1);
 
 /// Restarts as planned, with all words in `log`, and tells how it ended; the status of this process.
-pub(super) fn run(restart: &Restart, log: &mut File, tells: &UnixStream) -> i32 {
+pub(super) fn run(restart: &Restart, kept: &KeptConfig, log: &mut File, tells: &UnixStream) -> i32 {
     if let Err(error) = detach(log) {
+        kept.forget();
         return tell(tells, &Outcome { is_new: false, words: format!("nothing was done: {error}") });
     }
     let form = if restart.daemon.logs_json() { Form::Json } else { Form::Text };
     // The usual filter can be understood.
     let _ = logging::start_with(form, None);
-    let outcome = swap(restart, log);
+    let outcome = swap(restart, kept, log);
     if outcome.is_new {
         tracing::info!("{}", outcome.words);
     } else {
@@ -58,41 +60,30 @@ fn tell(mut to: &UnixStream, outcome: &Outcome) -> i32 {
     i32::from(!outcome.is_new)
 }
 
-fn swap(restart: &Restart, log: &mut File) -> Outcome {
+fn swap(restart: &Restart, kept: &KeptConfig, log: &mut File) -> Outcome {
     let interface = &restart.daemon.interface;
     tracing::info!("{interface} is restarted with {}", restart.program.display());
     end_old(restart);
-    let new = match &restart.unit {
-        Some(unit) => unit.start_own().map(|()| None),
-        None => background(restart, restart.daemon.command(&restart.program), &restart.file, log).map(Some),
-    };
-    let stands = |child: Option<&mut Child>| {
-        answers(restart, child).and_then(|process| hears(restart).map(|()| process))
-    };
+    let new = background(restart, restart.daemon.command(&restart.program), &restart.file, log);
+    let stands = |child: &mut Child| answers(restart, child).and_then(|()| hears(restart, child));
     match new.and_then(|child| ended_unless(child, stands)) {
         Ok(process) => {
-            if let Some(unit) = &restart.unit {
-                unit.forget();
-            }
+            kept.forget();
             Outcome {
                 is_new: true,
                 words: format!("{interface} is up with {} (process {process})", restart.program.display()),
             }
         }
-        Err(why) => back(restart, log, &why),
+        Err(why) => back(restart, kept, log, &why),
     }
 }
 
-/// What `stands` says of a program that was started, which is ended if that is an error.
+/// The number of a program that was started, which is ended if it does not stand.
 fn ended_unless(
-    mut child: Option<Child>,
-    stands: impl FnOnce(Option<&mut Child>) -> Result<u32, String>,
+    mut child: Child,
+    stands: impl FnOnce(&mut Child) -> Result<(), String>,
 ) -> Result<u32, String> {
-    let process = stands(child.as_mut());
-    if let (Err(_), Some(child)) = (&process, &mut child) {
-        end(child);
-    }
-    process
+    stands(&mut child).inspect_err(|_| end(&mut child)).map(|()| child.id())
 }
 
 /// Ends the daemon. What is to go through a full tunnel leaves no other way meanwhile.
@@ -108,7 +99,7 @@ fn end_old(restart: &Restart) {
             unsafe { libc::kill(process, libc::SIGKILL) };
         }
     }
-    // It may have its ports until it is gone.
+    // It may have its ports until it is gone, and what it set up is put back by its process with the privileges.
     wait_for(ENDING, || !daemon.runs());
 }
 
@@ -127,34 +118,38 @@ fn background(restart: &Restart, mut command: Command, file: &Path, log: &mut Fi
     })
 }
 
-/// The process that has the tunnel, once it answers; or why not.
-fn answers(restart: &Restart, child: Option<&mut Child>) -> Result<u32, String> {
+/// Waits until the program that was started answers for the tunnel.
+fn answers(restart: &Restart, child: &mut Child) -> Result<(), String> {
     let interface = &restart.daemon.interface;
-    let (own, mut process, mut ended) = (child.as_ref().map(|child| child.id()), None, None);
-    let mut child = child;
-    wait_for(ANSWERING, || {
-        let listens = listening(interface).filter(|found| own.is_none_or(|own| own == *found));
-        process = listens.filter(|_| client::show(interface).is_ok());
-        ended = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
-        process.is_some() || ended.is_some()
-    });
-    match (process, ended) {
-        (Some(process), None) => Ok(process),
-        (_, Some(status)) => Err(format!("it said that it is ready, and ended ({status})")),
-        (None, None) => Err(format!("it said that it is ready, but does not answer for {interface}")),
+    let own = Some(child.id());
+    match holds(child, ANSWERING, || listening(interface) == own && client::show(interface).is_ok()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("it said that it is ready, but does not answer for {interface}")),
+        Err(status) => Err(format!("it said that it is ready, and ended ({status})")),
     }
 }
 
-/// Waits for a peer that was up, where that is wanted; or says that none is.
-fn hears(restart: &Restart) -> Result<(), String> {
-    let peers = &restart.daemon.peers_up;
-    match restart.heard_within.filter(|_| !peers.is_empty()) {
-        Some(within) if !wait_for(within, || is_heard(restart)) => {
-            let span = span(within);
-            Err(format!("no peer that was up before ({}) is up again after {span}", peers.join(", ")))
-        }
-        _ => Ok(()),
+/// Waits for a peer that was up, where that is wanted.
+fn hears(restart: &Restart, child: &mut Child) -> Result<(), String> {
+    let peers = restart.daemon.peers_up.join(", ");
+    let Some(within) = restart.heard_within.filter(|_| !peers.is_empty()) else { return Ok(()) };
+    tracing::info!("{} answers, and waits for a peer that was up before ({peers})", restart.daemon.interface);
+    match holds(child, within, || is_heard(restart)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(format!("no peer that was up before ({peers}) is up again after {}", span(within))),
+        Err(status) => Err(format!("it answered, and ended before a peer was up ({status})")),
     }
+}
+
+/// Looks again until `good` holds, for at most `patience`, and returns the last answer, or the status of a program that ended.
+fn holds(child: &mut Child, patience: Duration, mut good: impl FnMut() -> bool) -> Result<bool, ExitStatus> {
+    let (mut is_good, mut ended) = (false, None);
+    wait_for(patience, || {
+        is_good = good();
+        ended = child.try_wait().ok().flatten();
+        is_good || ended.is_some()
+    });
+    ended.map_or(Ok(is_good), Err)
 }
 
 fn is_heard(restart: &Restart) -> bool {
@@ -164,32 +159,21 @@ fn is_heard(restart: &Restart) -> bool {
 }
 
 /// Starts the program that ran, with the configuration with which it did.
-fn back(restart: &Restart, log: &mut File, why: &str) -> Outcome {
+fn back(restart: &Restart, kept: &KeptConfig, log: &mut File, why: &str) -> Outcome {
     let interface = &restart.daemon.interface;
     let program = restart.program.display();
     tracing::error!("{program} did not come up, so the program that ran before is started again: {why}");
-    let file = match kept(restart) {
-        Ok(file) => file,
-        Err(error) => {
-            tracing::error!(
-                "the configuration that it ran with cannot be written ({error}), so it gets the one that is there"
-            );
-            restart.daemon.file.clone()
-        }
-    };
+    let file = &kept.file;
     let again = (0..TRIES).find_map(|at| {
         if at > 0 {
             thread::sleep(BETWEEN);
         }
-        let child = match &restart.unit {
-            Some(unit) => unit.start_before(&restart.daemon.words(&file)).map(|()| None),
-            None => background(restart, restart.daemon.own_command(), &file, log).map(Some),
-        };
+        let child = background(restart, restart.daemon.own_command(), file, log);
         let process = child.and_then(|child| ended_unless(child, |child| answers(restart, child)));
         process.inspect_err(|error| tracing::error!("{error}")).ok()
     });
     let words = match again {
-        Some(process) if file == restart.file => {
+        Some(process) if *file == restart.file => {
             format!(
                 "{program} did not come up, and the program that ran before has {interface} again (process {process}): {why}"
             )
@@ -206,17 +190,4 @@ fn back(restart: &Restart, log: &mut File, why: &str) -> Outcome {
         ),
     };
     Outcome { is_new: false, words }
-}
-
-/// The file with the configuration with which the daemon ran: its own, or another beside it if that says something else now.
-fn kept(restart: &Restart) -> io::Result<PathBuf> {
-    let (file, text) = (&restart.daemon.file, &restart.daemon.text);
-    let Some(text) = text.as_ref().filter(|text| fs::read(file).ok().as_ref() != Some(*text)) else {
-        return Ok(file.clone());
-    };
-    let kept = before(&super::original(file));
-    // Whose the folder is, where there is no file any more.
-    let like = File::open(file).or_else(|_| File::open(file.parent().unwrap_or(file)))?;
-    write_beside(&kept, &like, 0o600, &mut text.as_slice())?;
-    Ok(kept)
 }

@@ -76,7 +76,7 @@ struct StarterProcess {
     config: Config,
     /// Its text.
     text: KeptText,
-    /// What was read last and is not in force yet, with its text.
+    /// The configuration that was read last and is not in force yet, with its text.
     read: Option<(Config, Zeroizing<String>)>,
     /// The private key's file and public half.
     known: Option<(PathBuf, PublicKey)>,
