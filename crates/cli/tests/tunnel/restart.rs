@@ -268,24 +268,6 @@ fn a_configuration_that_does_not_come_up_gives_way_to_the_one_before() {
     assert_eq!(tunnel.process(), first);
     tunnel.goes_on("refused");
 
-    // What it ran with cannot be kept: there would be no way back.
-    fs::write(&config, format!("{good}# other\n")).unwrap();
-    let before = format!("{file}.before");
-    fs::create_dir(&before).unwrap();
-    let refused = tunnel.restart(&[]);
-    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
-    for word in ["nothing was done", &before] {
-        assert!(text(&refused).contains(word), "{word} is not in {}", text(&refused));
-    }
-    assert_eq!(tunnel.process(), first);
-    tunnel.goes_on("nothing was done");
-    fs::remove_dir(&before).unwrap();
-    succeeds(&tunnel.restart(&[]));
-    assert!(!Path::new(&before).exists(), "the copy is left");
-    tunnel.goes_on("another");
-    fs::write(&config, &good).unwrap();
-    succeeds(&tunnel.restart(&[]));
-
     // Nothing is wrong with the file, but another program has the port.
     let held = tunnel.pair.hosts.a.run("take a port", || std::net::UdpSocket::bind("0.0.0.0:0")).unwrap();
     let port = held.local_addr().unwrap().port();
@@ -295,6 +277,7 @@ fn a_configuration_that_does_not_come_up_gives_way_to_the_one_before() {
     fs::write(&config, &bad).unwrap();
     let back = tunnel.restart(&[file]);
     assert_eq!(back.status.code(), Some(1), "{}", text(&back));
+    let before = format!("{file}.before");
     for word in [&port.to_string(), "has strait0 again", &before] {
         assert!(text(&back).contains(word), "{word} is not in {}", text(&back));
     }
@@ -349,6 +332,32 @@ fn a_tunnel_that_another_looks_after_is_left_alone() {
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused));
     assert_eq!(pair.daemon(0).pid(), before);
     pair.tcp(1, Family::V4, 50_000);
+}
+
+#[test]
+fn a_configuration_that_cannot_be_kept_is_not_left() {
+    if !allowed() {
+        return;
+    }
+    let mut tunnel = Restarted::up(program());
+    let good = fs::read_to_string(&tunnel.config).unwrap();
+    let first = tunnel.process();
+    fs::write(&tunnel.config, format!("{good}# other\n")).unwrap();
+    let before = format!("{}.before", tunnel.config.display());
+    fs::create_dir(&before).unwrap();
+    let refused = tunnel.restart(&[]);
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    for word in ["nothing was done", &before] {
+        assert!(text(&refused).contains(word), "{word} is not in {}", text(&refused));
+    }
+    assert_eq!(tunnel.process(), first);
+    tunnel.goes_on("nothing was done");
+
+    // A copy is of no use once the new one is up.
+    fs::remove_dir(&before).unwrap();
+    succeeds(&tunnel.restart(&[]));
+    assert!(!Path::new(&before).exists(), "the copy is left");
+    tunnel.goes_on("other");
 }
 
 #[test]
