@@ -5,10 +5,10 @@
 //! a socket and a clock; here the wire is a vector and the clock is a number. `Halves` sets both nodes up under a
 //! fixed key, where a real node has a handshake: see `crates/sim/src/halves.rs`.
 
-use std::{error::Error, fmt::Write, io::IoSlice, net::SocketAddr};
+use std::{error::Error, fmt::Write, io::IoSlice};
 
 use strait_clock::Time;
-use strait_ipsec::{Domain, LeakPolicy, Notice, Reason, Rule, inbound, outbound};
+use strait_ipsec::{Domain, LeakPolicy, Notice, Place, Reason, Rule, inbound, outbound};
 use strait_scheduler::Rate;
 use strait_sim::{FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
@@ -34,7 +34,7 @@ impl inbound::Inlet for World {
         self.packets.push(pieces.iter().flat_map(|piece| piece.to_vec()).collect());
         Ok(())
     }
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
     fn order(&mut self, _: outbound::Order) {}
     fn notice(&mut self, _: Notice) {}
 }
@@ -72,7 +72,7 @@ pub fn run() -> Result<String, Box<dyn Error>> {
             write!(report, "SPI {:02x?}, number {:02x?}", &bytes[..4], &bytes[4..8])?;
             let (before, segment) = (world.packets.len(), bytes.len());
             let batch =
-                inbound::Batch { from: NodeId(0).outer_v4(), tos: Tos(0), segment, bytes: &mut bytes };
+                inbound::Batch { from: NodeId(0).outer_v4().into(), tos: Tos(0), segment, bytes: &mut bytes };
             inbound.datagrams(batch, now, &mut world);
             writeln!(report, ": {} packets", world.packets.len() - before)?;
         }

@@ -2,7 +2,7 @@
 //! given whole IP packets from the peer's addresses alone.
 
 use std::io::IoSlice;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 
 use strait_clock::Time;
@@ -12,7 +12,7 @@ use strait_ipsec::inbound::{self, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::wrap::Head;
 use strait_ipsec::{
     AhSpec, Carrier, EspKeys, EspSpec, Fragments, Inbound, InboundSa, IpcompSpec, IvMode, Mode, Notice,
-    OutboundSa, Payloads, PeerId, Policies, Reason, SaSpec, SequenceNumbers, outbound,
+    OutboundSa, Payloads, PeerId, Place, Policies, Reason, SaSpec, SequenceNumbers, outbound,
 };
 use strait_wire::ah::Align;
 use strait_wire::{Protocol, Spi, Tos, ip, vnet};
@@ -39,7 +39,7 @@ impl Inlet for Host {
         Ok(())
     }
 
-    fn control(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) {}
+    fn control(&mut self, _from: Place, _tos: Tos, _datagram: &[u8]) {}
 
     fn order(&mut self, _order: outbound::Order) {}
 

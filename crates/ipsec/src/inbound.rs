@@ -37,7 +37,6 @@ mod upper_layer;
 mod work;
 
 use std::io::IoSlice;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Stopwatch, Time};
@@ -47,7 +46,7 @@ use strait_wire::{Tos, vnet};
 use crate::orders::SenderOrder;
 use crate::reassembly::Reassembly;
 use crate::sa::SaId;
-use crate::{Counters, Notice, PeerId, Reason};
+use crate::{Counters, Notice, PeerId, Place, Reason};
 
 pub use crate::orders::{HeldDatagram, ReceiverOrder as Order};
 pub use crate::policy::Forwarding;
@@ -69,8 +68,8 @@ pub struct InboundSettings {
 /// Datagrams from one sender, as the network brought them in one call.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// The outer source address and port.
-    pub from: SocketAddr,
+    /// The outer source address and port, and the outer destination.
+    pub from: Place,
     /// The outer header's DSCP and ECN.
     pub tos: Tos,
     /// Bytes of each datagram; the last may be shorter.
@@ -87,17 +86,17 @@ pub trait Inlet {
     /// When the host did not take it.
     fn deliver(&mut self, header: &vnet::Header, pieces: &[IoSlice<'_>]) -> Result<(), Reason>;
     /// A datagram of the control channel, from an address that is known.
-    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]);
+    fn control(&mut self, from: Place, tos: Tos, datagram: &[u8]);
     /// A datagram of the control channel from any other address.
-    fn stranger(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+    fn stranger(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
         self.control(from, tos, datagram);
     }
     /// A datagram of a connection with a peer whose key is proved, for its streams.
-    fn stream(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+    fn stream(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
         self.control(from, tos, datagram);
     }
     /// A datagram with a header that no association here is known by, or a key packet; false where no key manager takes it.
-    fn sessionless(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) -> bool {
+    fn sessionless(&mut self, _from: Place, _tos: Tos, _datagram: &[u8]) -> bool {
         false
     }
     /// An order for the sender of this node.

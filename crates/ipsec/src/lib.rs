@@ -55,7 +55,7 @@ pub use counters::{
     Tally,
 };
 pub use dropped::{Drops, Reason};
-pub use endpoint::LatestEndpoint;
+pub use endpoint::{LatestEndpoint, Place, SPARES};
 pub use fec::{CORRECTED_LOSS_MIN, LossPattern};
 pub use header::{
     HEADER_PACKETS, HEADER_PAUSE, HeaderChange, InboundHeader, KeyNumbers, KeyPacketBeside,

@@ -1,6 +1,6 @@
 //! What the packet path reports to the key manager.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use strait_compress::Decision;
 use strait_scheduler::Occupation;
@@ -8,7 +8,7 @@ use strait_wire::condition::Condition;
 use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Esn, Spi};
 
-use crate::PeerId;
+use crate::{PeerId, Place};
 
 /// Something that the packet path cannot decide alone. Each is sent once per cause, not per packet.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +24,8 @@ pub enum Notice {
     /// [latest endpoint](crate::PeerCounters::endpoint) now; datagrams already follow it. At most one a second and peer: who
     /// has to know every address in the end looks there once in a while.
     Moved(PeerId),
-    /// ESP from this address names an SPI that this node did not assign, or has forgotten.
-    UnknownSpi(SocketAddr, Spi),
+    /// ESP from this place names an SPI that this node did not assign, or has forgotten.
+    UnknownSpi(Place, Spi),
     /// The peer has said this of a header of this node's, in an authentic packet.
     Acknowledged(PeerId, Acknowledgement),
     /// The peer puts a header in front of packets of this inbound SA, the last of them with this number, though it is bound to its SPI.

@@ -19,8 +19,8 @@ use crate::outbound::Via;
 use crate::queueing::Queueing;
 use crate::reports::{ReceivedReport, Reception, ReportWish};
 use crate::{
-    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCaches, PeerCounters, PeerId, PeerSpec, Policies,
-    RuleSet, Source, StreamTrain,
+    HeaderChange, InboundSa, LossPattern, OutboundSa, PeerCaches, PeerCounters, PeerId, PeerSpec, Place,
+    Policies, RuleSet, Source, StreamTrain,
 };
 
 /// A change to the sender, made between two packets.
@@ -68,9 +68,9 @@ pub enum SenderOrder {
     /// Stop sending with this association, if it is still the peer's.
     Withdraw(PeerId, Spi),
     /// A control datagram to a peer, carried so, ahead of everything that waits.
-    Transmit(Via, SocketAddr, Box<[u8]>),
+    Transmit(Via, Place, Box<[u8]>),
     /// The same to a sender that has not proved a key. It leaves when the link has room, or not at all.
-    Answer(Via, SocketAddr, Box<[u8]>),
+    Answer(Via, Place, Box<[u8]>),
     /// An ICMP error of the node's own, a whole IP packet, to a host behind a peer.
     Refuse(Box<[u8]>),
     /// Datagrams of a stream to a peer: they wait for their turn in its queue.
@@ -103,7 +103,7 @@ pub enum SenderOrder {
     /// The peer has said so of the header of its association with this SPI.
     Header(PeerId, Spi, HeaderChange),
     /// Tell the peer whether its header was taken: where it is, or at this address.
-    Acknowledge(PeerId, Acknowledgement, Option<SocketAddr>),
+    Acknowledge(PeerId, Acknowledgement, Option<Place>),
 }
 
 /// What the receiver has to say of history.
@@ -127,7 +127,7 @@ pub enum HistoryOrder {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeldDatagram {
     /// Where it came from.
-    pub from: SocketAddr,
+    pub from: Place,
     /// The outer header's DSCP and ECN.
     pub tos: Tos,
     /// Whose it is, and its SPI.

@@ -1,7 +1,7 @@
 //! Packets, a sender and a receiver for tests, made without the code under test.
 
 use std::io::IoSlice;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -19,7 +19,7 @@ use crate::offload::SuperPacket;
 use crate::outbound::{self, CompressJob, CompressTools, Outlet, Queueing, Train, TransmitRefused, Via};
 use crate::{
     Counters, Domain, Inbound, InboundSa, IvMode, LeakPolicy, Notice, Outbound, OutboundSa, Payloads,
-    PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
+    PeerCounters, PeerId, PeerSpec, Place, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 
 /// RFC 1071 section 4.1, word by word; not complemented.
@@ -278,6 +278,10 @@ pub(crate) struct Wire {
     pub(crate) datagrams: Vec<(Vec<u8>, Tos)>,
     /// What carried each of them.
     pub(crate) vias: Vec<Via>,
+    /// The source address of each.
+    pub(crate) sources: Vec<Option<IpAddr>>,
+    /// An address that the host has not any more, and how often something was to leave with it.
+    pub(crate) gone: Option<(IpAddr, usize)>,
     /// Whether it takes nothing directly behind IP.
     pub(crate) refuses_direct: bool,
     pub(crate) host: Vec<Vec<u8>>,
@@ -293,8 +297,15 @@ impl Outlet for Wire {
         if self.refuses_direct && train.via == Via::Esp {
             return Err(TransmitRefused::Failed);
         }
+        if let Some((gone, tries)) = &mut self.gone
+            && Some(*gone) == train.to.local
+        {
+            *tries += 1;
+            return Err(TransmitRefused::NoSource);
+        }
         self.datagrams.extend(train.datagrams().map(|datagram| (datagram.to_vec(), train.tos)));
         self.vias.resize(self.datagrams.len(), train.via);
+        self.sources.resize(self.datagrams.len(), train.to.local);
         Ok(())
     }
 
@@ -455,8 +466,8 @@ impl Inlet for ReceiverHost {
         Ok(())
     }
 
-    fn control(&mut self, from: SocketAddr, _tos: Tos, _datagram: &[u8]) {
-        self.control.push(from);
+    fn control(&mut self, from: Place, _tos: Tos, _datagram: &[u8]) {
+        self.control.push(from.remote);
     }
 
     fn order(&mut self, order: outbound::Order) {
@@ -522,7 +533,7 @@ impl Receiver {
     /// The same, unless every job is in use; says whether it was taken.
     pub(crate) fn offer(&mut self, datagram: &[u8], tos: Tos) -> bool {
         let mut bytes = datagram.to_vec();
-        let batch = Batch { from: endpoint(), tos, segment: bytes.len(), bytes: &mut bytes };
+        let batch = Batch { from: endpoint().into(), tos, segment: bytes.len(), bytes: &mut bytes };
         self.half.datagrams(batch, NOW, &mut self.site) == datagram.len()
     }
 

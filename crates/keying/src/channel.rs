@@ -11,14 +11,14 @@ mod table;
 mod tests;
 mod transport;
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use quinn_proto::{
     ApplicationClose, Connection, ConnectionError, ConnectionHandle, StreamId, TransportErrorCode, VarInt,
 };
 use rustls::pki_types::CertificateDer;
 use strait_clock::Time;
-use strait_ipsec::Source;
+use strait_ipsec::{Place, Source};
 use zeroize::Zeroizing;
 
 use crate::agreement::{EXPORT_LEN, LABEL};
@@ -171,6 +171,8 @@ struct Channel {
     role: Role,
     /// Of a handshake that was begun elsewhere.
     guest: Option<ChannelGuest>,
+    /// The address of this host that datagrams leave with, once it is known.
+    local: Option<IpAddr>,
     stream: Option<StreamId>,
     /// Bytes of a message that is not complete.
     inbox: Vec<u8>,
@@ -186,6 +188,7 @@ impl Channel {
         handle: ConnectionHandle,
         connection: Connection,
         guest: Option<ChannelGuest>,
+        local: Option<IpAddr>,
         now: Time,
     ) -> Channel {
         Channel {
@@ -193,6 +196,7 @@ impl Channel {
             connection,
             role: if guest.is_some() { Role::Responder } else { Role::Initiator },
             guest,
+            local,
             stream: None,
             inbox: Vec::new(),
             export: Export::Fresh,
@@ -210,6 +214,10 @@ impl Channel {
 
     fn remote(&self) -> SocketAddr {
         self.connection.remote_address()
+    }
+
+    fn place(&self) -> Place {
+        Place { remote: self.remote(), local: self.local }
     }
 
     /// The key that TLS has verified at the other end.

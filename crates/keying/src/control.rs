@@ -22,11 +22,11 @@ pub(crate) mod tests;
 mod unlisted;
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{Notice, PeerId, inbound, outbound};
+use strait_ipsec::{Notice, PeerId, Place, inbound, outbound};
 use strait_scheduler::LinkRate;
 use strait_wire::sessionless::Name;
 use strait_wire::tos::Ecn;
@@ -207,10 +207,10 @@ impl Control {
     /// Takes a datagram of a peer without a session, which begins with a header or is a key packet; false where this node has no such
     /// peers, so that it is an unknown datagram.
     #[must_use]
-    pub fn sessionless_datagram(&mut self, from: SocketAddr, tos: Tos, data: &[u8], now: Time) -> bool {
+    pub fn sessionless_datagram(&mut self, from: impl Into<Place>, tos: Tos, data: &[u8], now: Time) -> bool {
         match &mut self.sessionless {
             Some(peers) => {
-                peers.datagram(&mut self.sessions.context, from, tos, data, now);
+                peers.datagram(&mut self.sessions.context, from.into(), tos, data, now);
                 true
             }
             None => false,
@@ -347,10 +347,17 @@ impl Control {
     }
 
     /// Takes a QUIC datagram from the network.
-    pub fn datagram(&mut self, from: SocketAddr, ecn: Ecn, data: &[u8], now: Time) {
-        self.handshakes.channels.datagram(from, ecn, data, now);
+    pub fn datagram(&mut self, from: impl Into<Place>, ecn: Ecn, data: &[u8], now: Time) {
+        self.handshakes.channels.datagram(from.into(), ecn, data, now);
         self.handshakes.pump(&mut self.sessions, now);
         self.change_keying(now);
+    }
+
+    /// Takes that the handshake which this node began with a peer at `to` cannot leave: this host has no address for that but one of the
+    /// tunnel's.
+    pub fn no_source(&mut self, peer: PeerId, to: SocketAddr, tunnel: IpAddr, now: Time) {
+        self.handshakes.cannot_leave(&mut self.sessions, (peer, to), tunnel, now);
+        self.handshakes.pump(&mut self.sessions, now);
     }
 
     /// Takes what the data plane noticed.

@@ -2,7 +2,7 @@
 
 use core::fmt;
 use core::time::Duration;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use strait_crypto::Suite;
 use strait_ipsec::PeerId;
@@ -202,6 +202,15 @@ pub enum HandshakeFailure {
     BadAddress {
         /// The address.
         to: SocketAddr,
+    },
+    /// Datagrams to the peer could leave only with an address of the tunnel itself, which no answer comes back to.
+    #[error(
+        "the tunnel's own address {tunnel} is the only one of this host that datagrams to the peer could leave with; give an outer \
+         interface an address of the same kind"
+    )]
+    NoSource {
+        /// The address of the tunnel.
+        tunnel: IpAddr,
     },
     /// The name was not resolved.
     #[error("the endpoint's name was not found: {0}")]

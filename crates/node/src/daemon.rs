@@ -9,6 +9,7 @@
 //! starter   the process with the privileges: the host's network, files        daemon/starter.rs
 //! resolver  the process that asks for the addresses of names                  daemon/resolver.rs
 //! host_watch by which interfaces peers are reached                           daemon/host_watch.rs
+//! sources    with which of this host's addresses                             daemon/sources.rs
 //! path_keeper what was found on paths                                         daemon/path_keeper.rs
 //! manual    keys from the file, and how far they are used                      daemon/manual.rs
 //! copies    keys that another copy of this machine may have                    daemon/copies.rs
@@ -43,6 +44,7 @@ mod roster;
 mod saved_keeper;
 mod sessionless;
 mod signals;
+mod sources;
 mod start;
 pub(crate) mod starter;
 mod streams;
@@ -414,6 +416,8 @@ impl Daemon {
 
     /// Tells the packet threads what they need to know, and the world that the node is up.
     fn begin(&mut self) {
+        // Nothing leaves with another address first.
+        (0..self.config.peers.len()).for_each(|index| self.look_at_source_of(index));
         // The sender knows a peer before it is told of the path to it.
         self.act();
         self.look_outside();
@@ -573,6 +577,7 @@ impl Daemon {
         }
         self.manual.look(now).into_iter().for_each(|order| self.order_out(order));
         self.note_paths(now);
+        self.settle_sources();
         self.end_look_ups();
         self.give_up_queries(now);
         self.look_at_days();
@@ -596,6 +601,7 @@ impl Daemon {
             .min(self.shown_by)
             .min(self.paths.poll_timeout())
             .min(self.names.poll_timeout())
+            .min(self.watch.sources.poll_timeout())
             .min(streams)
     }
 
@@ -606,7 +612,7 @@ impl Daemon {
         self.control.say_goodbye();
         self.act();
         for (to, bytes) in self.streams.close(self.clock.now()) {
-            self.order_out(outbound::Order::Transmit(outbound::Via::Udp, to, bytes));
+            self.transmit(outbound::Via::Udp, to, bytes);
         }
         let Daemon { threads, starter, config, manual, paths, caches, .. } = self;
         let Threads { outward, inward, messages, handles, .. } = threads;

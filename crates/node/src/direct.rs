@@ -19,6 +19,7 @@ use crate::poll::{PollFd, wait};
 
 use filter::Look;
 pub use filter::{PeerFlow, Watched};
+use socket::Marks;
 pub(crate) use socket::attach;
 
 /// Protocols that are answered here and not by the kernel.
@@ -152,14 +153,20 @@ impl Direct {
     }
 
     /// Sends `bytes` as ESP packets of `segment` bytes each (the last may be shorter) towards `to`, with an IP header
-    /// that the system makes: its source is that of a UDP datagram on any address, and it has these marks.
+    /// that the system makes: its source is `from`, or that of a UDP datagram on any address, and it has these marks.
     ///
     /// # Errors
     /// As [`Direct::send_train`].
-    pub fn send_esp(&self, to: IpAddr, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
+    pub fn send_esp(
+        &self,
+        (to, from): (IpAddr, Option<IpAddr>),
+        tos: u8,
+        segment: usize,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let to = to.to_canonical();
         let sockets = self.to(to)?;
-        DirectSockets::send(&sockets.esp, (to, Some(tos)), segment, bytes)
+        DirectSockets::send(&sockets.esp, (to, Some(Marks::new(to, from, tos))), segment, bytes)
     }
 
     fn to(&self, to: IpAddr) -> io::Result<&DirectSockets> {
@@ -232,17 +239,17 @@ impl Direct {
 }
 
 impl DirectSockets {
-    /// Sends all of `bytes` by one socket, with these marks unless they are whole packets.
+    /// Sends all of `bytes` by one socket, with these marks and this source unless they are whole packets.
     fn send(
         socket: &OwnedFd,
-        (to, tos): (IpAddr, Option<u8>),
+        (to, marks): (IpAddr, Option<Marks>),
         segment: usize,
         bytes: &[u8],
     ) -> io::Result<()> {
         let segment = segment.max(1);
         let (mut rest, mut result) = (bytes, Ok(()));
         while !rest.is_empty() {
-            match socket::send(socket, to, tos, rest.chunks(segment)) {
+            match socket::send(socket, to, marks.as_ref(), rest.chunks(segment)) {
                 Ok(sent) => rest = rest.get(sent * segment..).unwrap_or_default(),
                 Err(error) if rest.len() == bytes.len() => return Err(error),
                 Err(error) => match meaning(PacketCall::Send, &error) {

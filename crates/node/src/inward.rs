@@ -1,13 +1,12 @@
 //! The thread that carries datagrams from the network to the host: UDP, or IP itself -> [`Inbound`] -> TUN.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use strait_ipsec::inbound::{Batch, ExpandJob, Inlet, Order};
-use strait_ipsec::{Inbound, Notice, Reason, outbound};
+use strait_ipsec::{Inbound, Notice, Place, Reason, outbound};
 use strait_wire::{Tos, ip, vnet};
 
 use crate::channels::{ControlSender, NextOrder, ORDERS, OrderQueue, Orders};
@@ -247,19 +246,19 @@ impl Inlet for InwardIo<'_> {
         self.tun.deliver(header, pieces).map_err(|_| Reason::HostRefused)
     }
 
-    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+    fn control(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
         self.control.datagram(from, tos.ecn(), datagram);
     }
 
-    fn stranger(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+    fn stranger(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
         self.control.stranger(from, tos.ecn(), datagram);
     }
 
-    fn stream(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
+    fn stream(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
         self.control.stream(from, tos.ecn(), datagram);
     }
 
-    fn sessionless(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) -> bool {
+    fn sessionless(&mut self, from: Place, tos: Tos, datagram: &[u8]) -> bool {
         self.control.sessionless(from, tos, datagram)
     }
 

@@ -51,7 +51,7 @@ pub use error::NetworkError;
 pub use events::{NetworkChange, NetworkEvents};
 pub use forecast::{Forecast, forecast};
 pub use leftovers::{left_behind, put_back};
-pub use outer::{OuterRoute, OuterRoutes};
+pub use outer::{HostAddresses, OuterRoute, OuterRoutes, RouteSource};
 pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily, RouteTarget};
 pub use repair::Repair;
 pub(crate) use undo::file as undo_file;

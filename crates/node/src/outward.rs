@@ -1,7 +1,6 @@
 //! The thread that carries packets from the host to the network: TUN -> [`Outbound`] -> UDP, or IP itself.
 
 use std::io::{self, IoSlice};
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -9,7 +8,7 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::outbound::{CompressJob, Order, Outlet, Train, TransmitRefused, Via};
-use strait_ipsec::{Counters, Notice, Outbound, Reason};
+use strait_ipsec::{Counters, Notice, Outbound, Place, Reason};
 use strait_wire::vnet;
 
 use crate::channels::{ControlSender, NextOrder, OrderQueue};
@@ -21,7 +20,7 @@ use crate::generation::GenerationWatch;
 use crate::packet_errors::{ErrorMeaning, PacketCall, RefusalLog, meaning};
 use crate::poll::{PollFd, sleep_exactly, wait};
 use crate::tun::Tun;
-use crate::udp::UdpSocket;
+use crate::udp::{UdpSocket, has_no_source};
 
 /// A super-packet of the TUN's and its header.
 const TUN_READ: usize = vnet::LEN + 65_535;
@@ -194,23 +193,26 @@ impl OutwardIo<'_> {
     /// As ESP, behind an IP header of the system's.
     fn send_esp(&self, train: Train<'_>) -> io::Result<()> {
         let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
-        let to = train.to.ip();
-        let send = || direct.send_esp(to, train.tos.0, train.segment, train.bytes);
-        patiently(send, || direct.wait_esp_writable(to, PATIENCE))
+        let Place { remote, local } = train.to;
+        let send = || direct.send_esp((remote.ip(), local), train.tos.0, train.segment, train.bytes);
+        patiently(send, || direct.wait_esp_writable(remote.ip(), PATIENCE))
     }
 
     /// As they are.
     fn send_packets(&self, train: Train<'_>) -> io::Result<()> {
         // A peer that is reached so is only in use where there are sockets for it.
         let direct = self.direct.ok_or(io::ErrorKind::Unsupported)?;
-        let to = train.to.ip();
+        let to = train.to.remote.ip();
         patiently(|| direct.send_train(to, train.segment, train.bytes), || direct.wait_writable(to, PATIENCE))
     }
 
     /// The meaning of a refused train for the sender; the log has it once.
-    fn refused(&self, to: SocketAddr, error: &io::Error) -> TransmitRefused {
+    fn refused(&self, to: Place, error: &io::Error) -> TransmitRefused {
+        let Place { remote: to, local } = to;
         match meaning(PacketCall::Send, error) {
             ErrorMeaning::TooBig => return TransmitRefused::TooBig,
+            // Another of the host's addresses may do.
+            _ if local.is_some() && has_no_source(error) => return TransmitRefused::NoSource,
             ErrorMeaning::Wait => {}
             _ if self.refused.is_news(self.clock.now()) => {
                 let advice = "drops say how many (network-refused)";
@@ -235,12 +237,17 @@ fn patiently(
 
 impl Outlet for OutwardIo<'_> {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
+        // Packets that are sent as they are have their source in them.
+        let source = train.to.local.filter(|_| train.via != Via::Ip);
+        if source.is_some_and(|source| source.is_unspecified()) {
+            return Err(TransmitRefused::NoSource);
+        }
         let sent = match train.via {
             Via::Udp | Via::UdpInFragments => self.send_datagrams(train),
             Via::Esp => self.send_esp(train),
             Via::Ip => self.send_packets(train),
         };
-        sent.map_err(|error| self.refused(train.to, &error))
+        sent.map_err(|error| self.refused(Place { local: source, ..train.to }, &error))
     }
 
     fn hand_over(&mut self, worker: usize, job: CompressJob) -> Option<CompressJob> {

@@ -5,7 +5,11 @@ use std::fs::OpenOptions;
 use std::io;
 use std::thread::{self, Builder};
 
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkFlags, LinkMessage};
 use strait_testdata::skip::{Need, skip};
+
+use crate::netlink::Netlink;
 
 /// Runs `body` in a thread with an empty network namespace of its own, whose loopback is down. The thread has the
 /// test's name.
@@ -24,6 +28,16 @@ pub(crate) fn in_namespace(body: impl FnOnce() + Send) {
     if let Err(panic) = outcome {
         std::panic::resume_unwind(panic);
     }
+}
+
+/// Brings the loopback of this thread's network namespace up.
+pub(crate) fn bring_up_loopback() {
+    let mut link = LinkMessage::default();
+    // The first interface of every namespace.
+    link.header.index = 1;
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+    Netlink::open().unwrap().change(RouteNetlinkMessage::SetLink(link), 0).unwrap();
 }
 
 fn enter_namespace() -> bool {

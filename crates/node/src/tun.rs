@@ -384,7 +384,9 @@ mod tests {
                 return;
             }
             let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), None).unwrap();
-            socket.send_train("10.77.0.2:8".parse().unwrap(), 0, 1000, &[7; 5000]).unwrap();
+            socket
+                .send_train("10.77.0.2:8".parse::<std::net::SocketAddr>().unwrap(), 0, 1000, &[7; 5000])
+                .unwrap();
             let (header, packet) = next(&tun);
             assert_eq!((header.gso_type, header.gso_size), (vnet::GSO_UDP_L4, 1000));
             assert_eq!(packet.len(), 28 + 5000);

@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
+use strait_ipsec::Place;
+
 use crate::fast_path::FastPath;
 use crate::packet_errors::{ErrorMeaning, PacketCall, meaning};
 use crate::poll::{PollFd, wait};
@@ -100,8 +102,9 @@ pub enum UdpError {
 pub struct ReceivedBatch {
     /// Bytes received.
     pub len: usize,
-    /// Who sent them; an IPv4 address is never written as IPv6.
-    pub from: SocketAddr,
+    /// The sender, and the address that they came to, as far as answers can leave with that: a socket on one address has no other. An IPv4
+    /// address is never written as IPv6.
+    pub from: Place,
     /// Traffic class of the outer IP header.
     pub tos: u8,
     /// Bytes a datagram, at least 1; only the last of the train may be shorter.
@@ -182,15 +185,17 @@ impl UdpSocket {
         Destination::new(to, self.family).is_ok()
     }
 
-    /// Sends `bytes` as datagrams of `segment` bytes each (the last may be shorter), with traffic class `tos`.
+    /// Sends `bytes` as datagrams of `segment` bytes each (the last may be shorter), with traffic class `tos`, from the local address that
+    /// `to` has, if it has one.
     ///
     /// # Errors
     /// `WouldBlock` when the socket's buffer is full: nothing was sent, provided that `bytes` is at most
     /// [`TRAIN_BYTES`] in at most [`TRAIN_SEGMENTS`] datagrams. EMSGSIZE (see [`is_too_big`]) when a datagram
-    /// does not fit the path's first interface. Anything else as `sendmsg(2)`.
-    pub fn send_train(&self, to: SocketAddr, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
-        let way = way_to(to.ip());
-        let to = Destination::new(to, self.family)?;
+    /// does not fit the path's first interface. See [`has_no_source`] for a local address that is gone. Anything else as `sendmsg(2)`.
+    pub fn send_train(&self, to: impl Into<Place>, tos: u8, segment: usize, bytes: &[u8]) -> io::Result<()> {
+        let Place { remote, local } = to.into();
+        let way = way_to(remote.ip());
+        let to = Destination::new(remote, self.family)?.leaving(local);
         let segment = segment.clamp(1, TRAIN_BYTES);
         let train = segment * (TRAIN_BYTES / segment).clamp(1, TRAIN_SEGMENTS);
         let mut rest = bytes;
@@ -216,7 +221,7 @@ impl UdpSocket {
     ///
     /// # Errors
     /// As [`UdpSocket::send_train`], but for EMSGSIZE.
-    pub fn send_in_fragments(&self, to: SocketAddr, tos: u8, bytes: &[u8]) -> io::Result<()> {
+    pub fn send_in_fragments(&self, to: impl Into<Place>, tos: u8, bytes: &[u8]) -> io::Result<()> {
         options::may_fragment(&self.fd, true)?;
         let sent = self.send_train(to, tos, bytes.len(), bytes);
         options::may_fragment(&self.fd, false)?;
@@ -314,6 +319,13 @@ impl AsFd for UdpSocket {
 /// EPERM without CAP_NET_ADMIN.
 pub(crate) fn set_mark(socket: &OwnedFd, mark: Option<u32>) -> io::Result<()> {
     options::mark(socket, mark.unwrap_or(0))
+}
+
+/// Returns true if a datagram that was to leave with an address of the host's may have been refused because there is no such address. Of an
+/// IPv4 address Linux says then that the network is unreachable (`ip_route_output_key_hash_rcu`), which has other reasons too.
+#[must_use]
+pub fn has_no_source(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EADDRNOTAVAIL | libc::ENETUNREACH))
 }
 
 /// Whether a datagram was refused because it is larger than the interface takes.

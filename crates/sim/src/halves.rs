@@ -12,7 +12,7 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Queueing, Train, TransmitRefused};
 use strait_ipsec::{
     CacheList, Counters, HistoryOrder, HistoryTerms, Inbound, InboundSa, IvMode, Notice, Outbound,
-    OutboundSa, Payloads, PeerCaches, PeerCounters, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec,
+    OutboundSa, Payloads, PeerCaches, PeerCounters, PeerSpec, Place, Policies, Reason, Rule, RuleSet, SaSpec,
 };
 use strait_scheduler::Rate;
 use strait_wire::history::{CacheQuestion, Receipts};
@@ -205,7 +205,7 @@ impl Halves {
         now: Time,
     ) -> Vec<Vec<u8>> {
         let mut catch = Catch::default();
-        self.inbound.datagrams(Batch { from, tos, segment, bytes }, now, &mut catch);
+        self.inbound.datagrams(Batch { from: from.into(), tos, segment, bytes }, now, &mut catch);
         self.acknowledge(&mut catch, now);
         self.said[0] += catch.orders;
         self.said[1] += catch.notices;
@@ -318,7 +318,7 @@ impl Outlet for Catch {
             self.sent.push(SimDatagram {
                 at: self.now,
                 from: self.from,
-                to: train.to,
+                to: train.to.remote,
                 tos: train.tos,
                 fragments: false,
                 bytes,
@@ -341,7 +341,7 @@ impl Inlet for Catch {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, order: outbound::Order) {
         self.orders += 1;

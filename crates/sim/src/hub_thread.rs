@@ -4,7 +4,6 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
@@ -12,7 +11,8 @@ use strait_compress::{CodecSet, Gauge};
 use strait_crypto::Suite;
 use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::{
-    Counters, Inbound, InboundSa, IvMode, Notice, Payloads, PeerCounters, Policies, Reason, SaSpec, outbound,
+    Counters, Inbound, InboundSa, IvMode, Notice, Payloads, PeerCounters, Place, Policies, Reason, SaSpec,
+    outbound,
 };
 use strait_wire::{Protocol, Spi, Tos, vnet};
 
@@ -149,7 +149,11 @@ impl HubThread {
         let mut world = HubWorld { now: now + OPEN, at, peer, outcome };
         let from = NodeId(u8::try_from(peer).unwrap_or(u8::MAX)).outer_v4();
         let segment = bytes.len();
-        self.inbound.datagrams(Batch { from, tos: Tos(0), segment, bytes: &mut bytes }, now, &mut world);
+        self.inbound.datagrams(
+            Batch { from: from.into(), tos: Tos(0), segment, bytes: &mut bytes },
+            now,
+            &mut world,
+        );
         let done = world.now;
         outcome.worked += done.since(now);
         done
@@ -176,7 +180,7 @@ impl Inlet for HubWorld<'_> {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, order: outbound::Order) {
         if let Some(orders) = self.outcome.orders.get_mut(self.peer)

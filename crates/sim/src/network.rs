@@ -411,7 +411,9 @@ impl SimNetwork {
             self.strays += 1;
             return;
         };
-        self.with(id, |node| node.datagrams(Batch { from, tos, segment, bytes: &mut bytes }, at));
+        self.with(id, |node| {
+            node.datagrams(Batch { from: from.into(), tos, segment, bytes: &mut bytes }, at)
+        });
     }
 
     /// Lets a node do something, then carries away what it sent.

@@ -13,7 +13,7 @@ use strait_compress::{Calibration, Gauge, LiveChooser};
 use strait_ipsec::inbound::{self, Batch, ExpandJob, ExpandTools, Forwarding, Inlet};
 use strait_ipsec::outbound::{self, Order, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{
-    Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Policies, Reason, RuleSet,
+    Counters, Inbound, LossPattern, Notice, Outbound, PeerCounters, PeerId, Place, Policies, Reason, RuleSet,
 };
 use strait_keying::sessionless::{EpochLength, NodeKeys, ReceiverSettings, ReturnPath, WallTime};
 use strait_keying::{
@@ -570,7 +570,7 @@ impl NodeOutlets {
 
 impl Outlet for NodeOutlets {
     fn transmit(&mut self, train: Train<'_>) -> Result<(), TransmitRefused> {
-        let outer = if train.to.is_ipv6() { 48 } else { 28 } + train.segment;
+        let outer = if train.to.remote.is_ipv6() { 48 } else { 28 } + train.segment;
         let fragments = train.via == Via::UdpInFragments;
         if outer > usize::from(self.interface_mtu) && !fragments {
             return Err(TransmitRefused::TooBig);
@@ -580,7 +580,7 @@ impl Outlet for NodeOutlets {
             self.sent.push(SimDatagram {
                 at: self.now,
                 from: self.address,
-                to: train.to,
+                to: train.to.remote,
                 tos: train.tos,
                 fragments,
                 bytes,
@@ -611,12 +611,12 @@ impl Inlet for NodeOutlets {
         Ok(())
     }
 
-    fn control(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) {
-        self.control.push_back((from, tos.ecn(), datagram.to_vec()));
+    fn control(&mut self, from: Place, tos: Tos, datagram: &[u8]) {
+        self.control.push_back((from.remote, tos.ecn(), datagram.to_vec()));
     }
 
-    fn sessionless(&mut self, from: SocketAddr, tos: Tos, datagram: &[u8]) -> bool {
-        self.headed.push_back((from, tos, datagram.to_vec()));
+    fn sessionless(&mut self, from: Place, tos: Tos, datagram: &[u8]) -> bool {
+        self.headed.push_back((from.remote, tos, datagram.to_vec()));
         true
     }
 

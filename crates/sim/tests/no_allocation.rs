@@ -6,7 +6,6 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::io::IoSlice;
-use std::net::SocketAddr;
 
 use core::time::Duration;
 
@@ -14,7 +13,7 @@ use strait_clock::{Stopwatch, Time};
 use strait_compress::Calibration;
 use strait_ipsec::inbound::{Batch, ExpandJob, ExpandTools, Inlet};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Domain, LeakPolicy, Mix, Notice, Padding, Reason, Rule};
+use strait_ipsec::{Domain, LeakPolicy, Mix, Notice, Padding, Place, Reason, Rule};
 use strait_sim::{Conversation, Filler, FlowShape, Halves, HalvesSettings, NodeId};
 use strait_wire::{Tos, vnet};
 
@@ -81,7 +80,7 @@ impl Inlet for Wire {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, _: outbound::Order) {}
 
@@ -101,7 +100,7 @@ impl Inlet for Worked {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, _: outbound::Order) {}
 
@@ -153,7 +152,11 @@ fn steady(settings: HalvesSettings, packets: &[(Vec<u8>, vnet::Header)]) -> Stea
         for (len, segment) in trains.iter().copied() {
             let bytes = bytes.get_mut(start..start + len).unwrap();
             start += len;
-            halves.inbound.datagrams(Batch { from, tos: Tos(0), segment, bytes }, now, &mut sink);
+            halves.inbound.datagrams(
+                Batch { from: from.into(), tos: Tos(0), segment, bytes },
+                now,
+                &mut sink,
+            );
         }
         let after = COUNT.with(Cell::get);
         let datagrams: u64 = trains.iter().map(|(len, segment)| len.div_ceil(*segment) as u64).sum();
@@ -294,7 +297,7 @@ fn blocks_that_workers_expand() {
             let end = start + len;
             while start < end {
                 let bytes = bytes.get_mut(start..end).unwrap();
-                let batch = Batch { from: NodeId(0).outer_v4(), tos: Tos(0), segment, bytes };
+                let batch = Batch { from: NodeId(0).outer_v4().into(), tos: Tos(0), segment, bytes };
                 start += halves.inbound.datagrams(batch, now, &mut host);
                 if start < end {
                     let mut job = host.jobs.pop().unwrap();

@@ -36,7 +36,7 @@ use std::time::Instant;
 use bytes::Bytes;
 use quinn_proto::EndpointEvent;
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{PeerCounters, PeerId};
+use strait_ipsec::{PeerCounters, PeerId, Place};
 use strait_keying::{Epoch, LentConnection, StreamTransport};
 use strait_scheduler::Rate;
 
@@ -242,9 +242,15 @@ impl Streams {
     }
 
     /// Closes all connections, as this node ends: what says so to the peers, for the sender to send at once. All streams are lost.
-    pub fn close_all(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
-        let handles: Vec<usize> = self.pool.live.keys().copied().collect();
-        handles.into_iter().filter_map(|handle| self.pool.say_closed(handle, now)).collect()
+    pub fn close_all(&mut self, now: Time) -> Vec<(Place, Box<[u8]>)> {
+        let handles: Vec<_> = self.pool.live.iter().map(|(handle, it)| (*handle, it.peer)).collect();
+        let closed = handles.into_iter().filter_map(|(handle, id)| {
+            let (to, bytes) = self.pool.say_closed(handle, now)?;
+            // With the address of this host that the peer is used to.
+            let place = self.peers.get(&id).map(|peer| peer.counters.endpoint.place_at(to));
+            Some((place.unwrap_or_else(|| to.into()), bytes))
+        });
+        closed.collect()
     }
 
     /// Does what is due at `now`.

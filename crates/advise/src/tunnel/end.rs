@@ -3,7 +3,6 @@
 use core::time::Duration;
 use std::collections::VecDeque;
 use std::io::IoSlice;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Stopwatch, Time};
@@ -11,7 +10,8 @@ use strait_compress::Gauge;
 use strait_ipsec::inbound::{self, Batch, Inbound, Inlet, UdpOffload};
 use strait_ipsec::outbound::{Order, Outbound, OutboundSettings, Queueing};
 use strait_ipsec::{
-    Counters, Forwarding, InboundSa, Notice, OutboundSa, PeerCounters, PeerSpec, Reason, RuleSet, UNANSWERED,
+    Counters, Forwarding, InboundSa, Notice, OutboundSa, PeerCounters, PeerSpec, Place, Reason, RuleSet,
+    UNANSWERED,
 };
 use strait_wire::{Flow, Tos, block, vnet};
 
@@ -71,7 +71,7 @@ impl Inlet for Orders {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, order: Order) {
         self.list.push(order);
@@ -153,7 +153,7 @@ impl<N: Copy> TunnelEnd<N> {
     /// A datagram comes from the other end.
     pub(super) fn arrive(&mut self, tos: Tos, bytes: &mut [u8], now: Time) {
         let segment = bytes.len();
-        self.inbound.datagrams(Batch { from: ENDPOINT, tos, segment, bytes }, now, &mut self.orders);
+        self.inbound.datagrams(Batch { from: ENDPOINT.into(), tos, segment, bytes }, now, &mut self.orders);
         self.answer(now);
         self.obey(now);
     }

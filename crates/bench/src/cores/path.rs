@@ -11,7 +11,7 @@ use strait_crypto::{KeyMaterial, Suite};
 use strait_ipsec::outbound::{CompressJob, Order, Outlet, Train, TransmitRefused};
 use strait_ipsec::{
     Counters, Domain, Inbound, InboundSa, IvMode, LeakPolicy, Notice, Outbound, OutboundSa, Payloads,
-    PeerCounters, PeerId, PeerSpec, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
+    PeerCounters, PeerId, PeerSpec, Place, Policies, Reason, Rule, RuleSet, SaSpec, inbound, outbound,
 };
 use strait_lab::measure::ThreadMoment;
 use strait_node::engines::Workers;
@@ -191,7 +191,8 @@ impl LoopbackPath {
         for (len, segment) in wire.trains {
             let (bytes, later) = std::mem::take(&mut rest).split_at_mut(len);
             rest = later;
-            let batch = inbound::Batch { from: SocketAddr::from(ENDPOINT), tos: Tos(0), segment, bytes };
+            let batch =
+                inbound::Batch { from: SocketAddr::from(ENDPOINT).into(), tos: Tos(0), segment, bytes };
             self.inbound.datagrams(batch, self.now, &mut host);
         }
         let took = start.elapsed();
@@ -258,7 +259,7 @@ impl inbound::Inlet for DeliverySink {
         Ok(())
     }
 
-    fn control(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) {}
+    fn control(&mut self, _from: Place, _tos: Tos, _datagram: &[u8]) {}
 
     fn order(&mut self, _order: Order) {}
 

@@ -11,8 +11,8 @@ use strait_ipsec::inbound::{self, Batch, Forwarding, Inlet, UdpOffload};
 use strait_ipsec::outbound::{self, Outlet, Train, TransmitRefused, Via};
 use strait_ipsec::{
     AhSpec, Carrier, Counters, Domain, EspKeys, EspSpec, Fragments, Inbound, InboundSa, IpcompSpec, IvMode,
-    LeakPolicy, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Policies, Reason,
-    Rule, RuleSet, SaSpec, SequenceNumbers,
+    LeakPolicy, Notice, Outbound, OutboundSa, Payloads, PeerCounters, PeerId, PeerSpec, Place, Policies,
+    Reason, Rule, RuleSet, SaSpec, SequenceNumbers,
 };
 use strait_wire::ah::Align;
 use strait_wire::ip::{self, V4Header, V6Header};
@@ -120,7 +120,7 @@ impl Ours {
                 let ip = ip::Packet::parse(packet).unwrap();
                 let (from, tos) = (SocketAddr::new(ip.src(), PORT), ip.tos());
                 let mut bytes = ip.payload()[udp::HEADER_LEN..].to_vec();
-                let batch = Batch { from, tos, segment: bytes.len(), bytes: &mut bytes };
+                let batch = Batch { from: from.into(), tos, segment: bytes.len(), bytes: &mut bytes };
                 self.inbound.datagrams(batch, NOW, &mut site);
             } else {
                 self.inbound.ip_packet(&mut packet.clone(), NOW, &mut site);
@@ -246,7 +246,7 @@ impl Inlet for Site {
         Ok(())
     }
 
-    fn control(&mut self, _from: SocketAddr, _tos: Tos, _datagram: &[u8]) {}
+    fn control(&mut self, _from: Place, _tos: Tos, _datagram: &[u8]) {}
 
     fn order(&mut self, _order: outbound::Order) {}
 

@@ -68,6 +68,7 @@ mod sessionless_cards;
 mod sessionless_hostile;
 mod silence;
 mod small_system;
+mod sources;
 mod start;
 mod strangers;
 mod stream_limits;

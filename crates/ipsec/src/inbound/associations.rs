@@ -1,7 +1,7 @@
 //! Who may send here: inbound associations with what is half received on them, and what is remembered of their peers.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use core::time::Duration;
@@ -25,7 +25,9 @@ use crate::layers::Inside;
 use crate::orders::SenderOrder;
 use crate::reports::{Reception, ReportWish};
 use crate::sa::SaId;
-use crate::{InboundSa, Mode, Notice, Payloads, PeerCaches, PeerCounters, PeerId, Reason, RepairTerms};
+use crate::{
+    InboundSa, Mode, Notice, Payloads, PeerCaches, PeerCounters, PeerId, Place, Reason, RepairTerms,
+};
 
 /// How often an unknown SPI is reported: a flood of forged ones must not become a flood of notices.
 const UNKNOWN_EVERY: Duration = Duration::from_millis(500);
@@ -60,8 +62,8 @@ pub(super) struct ReceivingSa {
     opening: Opening,
     pub(super) arrivals: ArrivalCount,
     confirmed: bool,
-    /// Where its newest packet came from, and how often the peer had moved by then.
-    from: Option<(SocketAddr, u64)>,
+    /// The place that its newest packet came from, and the number of changes of the peer's place by then.
+    from: Option<(Place, u64)>,
     pub(super) inbox: Inbox,
     /// What is missing, where that is repaired.
     pub(super) repair: Option<Box<InboundRepair>>,
@@ -230,11 +232,11 @@ impl ReceivingSa {
 
     /// Whether the peer may be elsewhere, as its newest packet came from `from`: the one before came from somewhere else, or the
     /// peer has moved since.
-    pub(super) fn came_from(&mut self, from: SocketAddr) -> bool {
+    pub(super) fn came_from(&mut self, from: Place) -> bool {
         if !self.sa.roams {
             return false;
         }
-        let place = Some((from, self.inbox.counters.endpoint.moves()));
+        let place = Some((from, self.inbox.counters.endpoint.changes()));
         let changed = self.from != place;
         if changed {
             self.from = place;
@@ -334,10 +336,10 @@ impl Associations {
     }
 
     /// The peer is where its newest authentic packet came from.
-    pub(super) fn follow(&mut self, peer: PeerId, from: SocketAddr, now: Time, inlet: &mut impl Inlet) {
+    pub(super) fn follow(&mut self, peer: PeerId, from: Place, now: Time, inlet: &mut impl Inlet) {
         let Some(memory) = self.peers.get_mut(&peer) else { return };
         let before = memory.counters.endpoint.set(from);
-        if before == Some(from) {
+        if before == Some(from.remote) {
             return;
         }
         if before.is_none() {
@@ -357,7 +359,7 @@ impl Associations {
     }
 
     /// A packet came with an SPI that no association has.
-    pub(super) fn unknown(&mut self, from: SocketAddr, spi: Spi, now: Time, inlet: &mut impl Inlet) {
+    pub(super) fn unknown(&mut self, from: Place, spi: Spi, now: Time, inlet: &mut impl Inlet) {
         if self.unknown_at.is_none_or(|at| at + UNKNOWN_EVERY <= now) {
             self.unknown_at = Some(now);
             inlet.notice(Notice::UnknownSpi(from, spi));

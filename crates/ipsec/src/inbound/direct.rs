@@ -64,7 +64,7 @@ impl Intake {
             _ => SaId::From(src),
         };
         if let Some(session) = self.associations.session_of(sa) {
-            let (from, carrier) = (SocketAddr::new(src, 0), PacketCarrier::Ip(front.len));
+            let (from, carrier) = (SocketAddr::new(src, 0).into(), PacketCarrier::Ip(front.len));
             let datagram = RawDatagram { from, tos, now, bytes, range: front.len..end, header: 0, carrier };
             let result = self.esp(datagram, Some(session), inlet);
             self.host.finish(bytes, inlet);

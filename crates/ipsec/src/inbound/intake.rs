@@ -1,7 +1,6 @@
 //! Steps 1 to 4: from the network to an authentic payload, whose further way is another file's; and changes to all of that.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use crate::orders::HeldDatagram;
 use crate::outer::outer_len;
 use crate::repair::is_of_repair;
 use crate::sa::SaId;
-use crate::{Counters, Mode, Notice, PeerId, Reason, Source};
+use crate::{Counters, Mode, Notice, PeerId, Place, Reason, Source};
 
 /// Datagrams that wait to be taken again: all that one turn of the key manager may hand back.
 const AGAIN: usize = 1024;
@@ -47,7 +46,7 @@ pub(super) struct Intake {
 
 /// One datagram of a batch.
 pub(super) struct RawDatagram<'a> {
-    pub(super) from: SocketAddr,
+    pub(super) from: Place,
     pub(super) tos: Tos,
     pub(super) now: Time,
     /// The whole batch, and where this one lies in it.
@@ -137,9 +136,9 @@ impl Intake {
             demux::DatagramKind::Esp => self.esp(datagram, None, inlet),
             demux::DatagramKind::Sessionless => self.headed(datagram, inlet),
             demux::DatagramKind::Quic => {
-                self.counters.control_wire.add((bytes.len() + outer_len(datagram.from)) as u64);
+                self.counters.control_wire.add((bytes.len() + outer_len(datagram.from.remote)) as u64);
                 self.counters.control_datagrams.add(1);
-                match self.control.admit(Source::of(datagram.from.ip()), bytes, datagram.now)? {
+                match self.control.admit(Source::of(datagram.from.remote.ip()), bytes, datagram.now)? {
                     SourceKind::Known => inlet.control(datagram.from, datagram.tos, bytes),
                     SourceKind::Stranger => inlet.stranger(datagram.from, datagram.tos, bytes),
                     SourceKind::Stream => inlet.stream(datagram.from, datagram.tos, bytes),
@@ -158,7 +157,7 @@ impl Intake {
         let sa = header_spi(whole).map(SaId::Udp);
         let header = sa.and_then(|sa| self.associations.find(sa)?.header_of(whole));
         let Some(header) = header else {
-            return match self.headers.admit(Source::of(from.ip()), whole, now) {
+            return match self.headers.admit(Source::of(from.remote.ip()), whole, now) {
                 HeaderVerdict::Refused(reason) => Err(reason),
                 HeaderVerdict::Passed if !inlet.sessionless(from, tos, whole) => Err(Reason::UnknownDatagram),
                 HeaderVerdict::Passed | HeaderVerdict::Counted => Ok(()),
@@ -207,7 +206,7 @@ impl Intake {
         let wire = before
             + range.len()
             + match carrier {
-                PacketCarrier::Udp => outer_len(from),
+                PacketCarrier::Udp => outer_len(from.remote),
                 PacketCarrier::Ip(front) => front,
             };
         let inside = Inside::untouched(range.start, range.end, Protocol::ESP);
@@ -225,7 +224,7 @@ impl Intake {
             receiving.inbox.counters.carrier.in_direct.add(1);
         } else if inside.newest && receiving.came_from(from) {
             self.associations.follow(peer, from, now, inlet);
-            self.headers.place(peer, Source::of(from.ip()));
+            self.headers.place(peer, Source::of(from.remote.ip()));
         }
         if let Some(reception) = offered {
             self.associations.offer(peer, reception, inlet);

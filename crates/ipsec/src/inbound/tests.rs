@@ -549,7 +549,7 @@ fn replayed_forged_and_unknown_packets_have_distinct_reasons() {
         receiver.take(&strange, Tos(0));
     }
     assert_eq!(receiver.drops(Reason::UnknownSpi), 3);
-    let unknown = Notice::UnknownSpi(endpoint(), Spi(SPI.0 + 1));
+    let unknown = Notice::UnknownSpi(endpoint().into(), Spi(SPI.0 + 1));
     assert_eq!(receiver.site.notices.iter().filter(|notice| **notice == unknown).count(), 1);
     let mut foreign = packet(10);
     foreign[13] = 9;
@@ -573,7 +573,7 @@ fn a_bad_datagram_costs_the_others_of_its_batch_nothing() {
     datagrams[3][1] ^= 1;
     datagrams[4].truncate(11);
     let mut bytes = datagrams.concat();
-    let batch = Batch { from: endpoint(), tos: Tos(0), segment, bytes: &mut bytes };
+    let batch = Batch { from: endpoint().into(), tos: Tos(0), segment, bytes: &mut bytes };
     receiver.half.datagrams(batch, NOW, &mut receiver.site);
     assert_eq!(receiver.site.packets.len(), 2);
     assert_eq!((receiver.drops(Reason::Forged), receiver.drops(Reason::UnknownSpi)), (1, 1));

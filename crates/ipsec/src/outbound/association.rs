@@ -15,7 +15,7 @@ use crate::block::{BLOCK_MAX, PARTS_MAX};
 use crate::counters::INNER_MIN;
 use crate::outer::{ip_len, outer_len};
 use crate::wrap::Head;
-use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Payloads, PeerSpec};
+use crate::{Carrier, Fragments, LatestEndpoint, Mode, OutboundSa, Padding, Payloads, PeerSpec, Place};
 
 /// Longest inner packet that may become outer fragments: what is put around it still fits one call.
 const FRAGMENTED_MAX: usize = TRAIN_MAX - 512;
@@ -32,8 +32,10 @@ const SEARCH_EVERY: core::time::Duration = core::time::Duration::from_secs(10);
 pub(crate) struct Association {
     pub(crate) sa: Option<OutboundSa>,
     pub(crate) endpoint: Option<SocketAddr>,
-    /// How often the peer had moved when its endpoint was looked up last.
-    moves: u64,
+    /// The source address of datagrams to there; none where the system chooses it.
+    pub(crate) local: Option<IpAddr>,
+    /// The number of changes of the peer's place when it was looked up last.
+    changes: u64,
     pub(crate) path: PathMtu,
     /// Whether datagrams go directly behind IP, where a session allows that.
     pub(crate) direct: DirectPath,
@@ -57,7 +59,8 @@ impl Association {
         Association {
             sa: None,
             endpoint: spec.endpoint,
-            moves: 0,
+            local: None,
+            changes: 0,
             path,
             direct: DirectPath::new(),
             searched_at: None,
@@ -92,7 +95,8 @@ impl Association {
     /// Datagrams go where the peer is `latest` from now on; true when that is another host. The path to another port of the
     /// same host is the same.
     pub(crate) fn follow(&mut self, latest: &LatestEndpoint, now: Time) -> bool {
-        let Some(endpoint) = latest.news(&mut self.moves) else { return false };
+        let Some(Place { remote: endpoint, local }) = latest.news(&mut self.changes) else { return false };
+        self.local = local;
         let before = self.endpoint.replace(endpoint);
         let elsewhere = before.is_some_and(|before| before.ip() != endpoint.ip());
         if elsewhere {
@@ -109,6 +113,17 @@ impl Association {
             self.path.restart(self.endpoint, now);
         }
         elsewhere
+    }
+
+    /// The place that datagrams to the peer go to and leave from.
+    pub(crate) fn place(&self) -> Option<Place> {
+        Some(Place { remote: self.endpoint?, local: self.local })
+    }
+
+    /// The same for what goes to the peer's host at `remote`, where the peer may not be any more.
+    pub(crate) fn place_at(&self, remote: SocketAddr) -> Place {
+        let there = self.endpoint.is_some_and(|endpoint| endpoint.ip() == remote.ip());
+        Place { remote, local: self.local.filter(|_| there) }
     }
 
     /// Whether the key manager is to be asked for an association now: when there is none, and now and again.
@@ -152,7 +167,7 @@ impl Association {
 
     /// What the next datagram with these marks has in common with others.
     pub(crate) fn heading(&self, tos: Tos) -> Option<Heading> {
-        Some(Heading { via: self.via(), to: self.endpoint?, tos })
+        Some(Heading { via: self.via(), to: self.place()?, tos })
     }
 
     /// Bytes that the system puts in front of datagrams to the peer; as over IPv4 while its address is not known.

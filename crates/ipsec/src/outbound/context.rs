@@ -33,6 +33,8 @@ pub struct OutboundSettings {
 pub enum TransmitRefused {
     /// A datagram is larger than the interface takes.
     TooBig,
+    /// The host has no such source address any more: the same with another may pass.
+    NoSource,
     /// Anything else: no route, no buffer.
     Failed,
 }

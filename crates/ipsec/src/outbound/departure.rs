@@ -17,7 +17,7 @@ use super::plain::{Plain, Share};
 use super::train::{Heading, Train, TrainBuffer, Via};
 use super::waiting::Waiting;
 use crate::outer::outer_len;
-use crate::{Counters, PeerId, Reason};
+use crate::{Counters, LatestEndpoint, PeerId, Place, Reason};
 
 /// How much of the link's time control datagrams to peers may take in advance: what is sent beyond that is in a queue
 /// behind this node anyway. At least a handshake's, which is at most 5.5 kB.
@@ -161,7 +161,7 @@ impl Departure {
 
     /// Puts as many of them into a train as it and the link take, and pays for them; false when that are none.
     fn load_ready(&mut self, tx: &mut TxContext<'_, impl Outlet>) -> bool {
-        let Some(to) = tx.link.association.endpoint else { return false };
+        let Some(to) = tx.link.association.place() else { return false };
         while self.has_room(tx.link, tx.now) {
             let ready = tx.link.backlog.ready();
             let Some((datagram, &ReadyNote { tos, via, .. })) = ready.front() else { break };
@@ -183,15 +183,17 @@ impl Departure {
         !self.train.is_empty()
     }
 
-    /// A control datagram to a peer: at once, and paid for afterwards, as far as that leaves a small debt.
-    pub(super) fn send_control(
+    /// A control datagram to a peer: at once, and paid for afterwards, as far as that leaves a small debt. `latest` finds where the peer is,
+    /// if it is a known one, for a datagram whose source is gone.
+    pub(super) fn send_control<'l>(
         &mut self,
         Heading { via, to, tos }: Heading,
         bytes: &[u8],
+        latest: impl FnOnce() -> Option<&'l LatestEndpoint>,
         now: Time,
         outlet: &mut impl Outlet,
     ) {
-        let around = outer_len(to) + self.overhead;
+        let around = outer_len(to.remote) + self.overhead;
         let train = Train { via, to, tos, segment: bytes.len(), bytes };
         let wire = wire_bytes(train, around);
         self.counters.control_wire.add(wire);
@@ -200,7 +202,8 @@ impl Departure {
             let most = AHEAD.max(up.rate().time_for(HANDSHAKE));
             up.charge_ahead(wire, most, now);
         }
-        if outlet.transmit(train).is_err() {
+        let (sent, _) = send(outlet, train, latest);
+        if sent.is_err() {
             self.counters.refuse(Reason::NetworkRefused);
         }
     }
@@ -220,10 +223,11 @@ impl Departure {
             && let Some((heading, bytes)) = self.answers.waiting.pop_front()
         {
             if let Some(up) = &self.up {
-                let wire = bytes.len() + outer_len(heading.to) + self.overhead;
+                let wire = bytes.len() + outer_len(heading.to.remote) + self.overhead;
                 self.answers.not_before = now + 2 * up.rate().time_for(wire as u64);
             }
-            self.send_control(heading, &bytes, now, outlet);
+            // A stranger hears of no other address than the one it sent to.
+            self.send_control(heading, &bytes, || None, now, outlet);
         }
     }
 
@@ -337,6 +341,30 @@ fn wire_bytes(train: Train<'_>, around: usize) -> u64 {
     (train.bytes.len() + train.count() * around) as u64
 }
 
+/// Gives the network a train. If the host has not got its source any more, it leaves with another one that datagrams to the peer may have,
+/// and what follows does so too. Returns the place with the source that it left with, or was to leave with.
+fn send<'l>(
+    outlet: &mut impl Outlet,
+    train: Train<'_>,
+    latest: impl FnOnce() -> Option<&'l LatestEndpoint>,
+) -> (Result<(), TransmitRefused>, Place) {
+    let sent = outlet.transmit(train);
+    if sent != Err(TransmitRefused::NoSource) {
+        return (sent, train.to);
+    }
+    if let Some(latest) = latest() {
+        for to in latest.others(train.to).into_iter().flatten() {
+            let sent = outlet.transmit(Train { to, ..train });
+            // Without a route the kernel says the same of every source.
+            if matches!(sent, Ok(()) | Err(TransmitRefused::TooBig)) {
+                latest.change_local(train.to.local, to.local);
+                return (sent, to);
+            }
+        }
+    }
+    (sent, train.to)
+}
+
 /// Gives the network a train that is paid for.
 fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Train<'_>) {
     if train.bytes.is_empty() {
@@ -345,7 +373,11 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
     let Link { spec, association, pacing, .. } = &mut *tx.link;
     let around = association.outer_len_by(train.via);
     let outer = train.segment + around;
-    match tx.outlet.transmit(train) {
+    let (sent, to) = send(tx.outlet, train, || Some(&spec.counters.endpoint));
+    if association.local == train.to.local {
+        association.local = to.local;
+    }
+    match sent {
         Ok(()) => {
             spec.counters.out_datagrams.add(train.count() as u64);
             spec.counters.out_wire.add(wire_bytes(train, around));
@@ -366,7 +398,7 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
                 if association.path.outer() != before {
                     announce_mtu(tx.link, tx.outlet);
                 }
-            } else if train.via == Via::Esp {
+            } else if train.via == Via::Esp && refused == TransmitRefused::Failed {
                 association.direct.refused();
             }
         }

@@ -1,7 +1,5 @@
 //! Changes that are ordered, each made between two packets.
 
-use std::net::SocketAddr;
-
 use strait_clock::Time;
 use strait_scheduler::Pacer;
 use strait_wire::Spi;
@@ -19,7 +17,7 @@ use super::{Outbound, TxStages};
 use crate::orders::SenderOrder as Order;
 use crate::outer::outer_len;
 use crate::reports::ReceivedReport;
-use crate::{HeaderChange, Notice, OutboundSa, Payloads, PeerId, PeerSpec, Reason};
+use crate::{HeaderChange, Notice, OutboundSa, Payloads, PeerId, PeerSpec, Place, Reason};
 
 impl Outbound {
     /// Makes one change.
@@ -120,27 +118,33 @@ impl Outbound {
     }
 
     /// Sends a control datagram to a peer.
-    fn send_control(&mut self, via: Via, to: SocketAddr, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
+    fn send_control(&mut self, via: Via, to: Place, bytes: &[u8], now: Time, outlet: &mut impl Outlet) {
         let heading = self.control_heading(via, to, bytes.len());
-        self.stages.transmitter.departure.send_control(heading, bytes, now, outlet);
+        let latest = || {
+            let is_there =
+                |link: &&Link| link.association.endpoint.is_some_and(|at| at.ip() == to.remote.ip());
+            Some(&self.links.values().find(is_there)?.spec.counters.endpoint)
+        };
+        self.stages.transmitter.departure.send_control(heading, bytes, latest, now, outlet);
     }
 
     /// Sends a control datagram to a stranger.
-    fn answer(&mut self, via: Via, to: SocketAddr, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
+    fn answer(&mut self, via: Via, to: Place, bytes: Box<[u8]>, now: Time, outlet: &mut impl Outlet) {
         let heading = self.control_heading(via, to, bytes.len());
         self.stages.transmitter.departure.answer(heading, bytes, now, outlet);
     }
 
     /// Returns the heading of a control datagram of `len` bytes: a peer's path may be known not to take it whole.
-    fn control_heading(&self, via: Via, to: SocketAddr, len: usize) -> Heading {
+    fn control_heading(&self, via: Via, to: Place, len: usize) -> Heading {
         let heading = |via| Heading { via, to, tos: CONTROL_TOS };
+        let remote = to.remote;
         // One that every path takes is on its way at once.
-        if via != Via::Udp || len + outer_len(to) <= usize::from(path_mtu::floor_of(Some(to))) {
+        if via != Via::Udp || len + outer_len(remote) <= usize::from(path_mtu::floor_of(Some(remote))) {
             return heading(via);
         }
         let mut associations = self.links.values().map(|link| &link.association);
-        let there = associations.find(|association| association.endpoint == Some(to));
-        heading(there.map_or(via, |association| association.via_of_quic(to, len)))
+        let there = associations.find(|association| association.endpoint == Some(remote));
+        heading(there.map_or(via, |association| association.via_of_quic(remote, len)))
     }
 
     /// Sends something of the node's own to `peer`, if there is a link to it.

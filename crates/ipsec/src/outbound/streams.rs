@@ -52,9 +52,9 @@ impl Transmitter {
         tx: &mut TxContext<'_, impl Outlet>,
         queued: Queued<Waiting>,
     ) -> Result<(), Lost> {
-        let to = (queued.note.flow.dst, queued.note.flow.dst_port).into();
+        let to = tx.link.association.place_at((queued.note.flow.dst, queued.note.flow.dst_port).into());
         let len = queued.bytes().len();
-        let heading = Heading { via: tx.link.association.via_of_quic(to, len), to, tos: TOS };
+        let heading = Heading { via: tx.link.association.via_of_quic(to.remote, len), to, tos: TOS };
         if !self.departure.train.takes(heading, len) {
             self.departure.depart(tx);
         }
@@ -79,8 +79,8 @@ impl Transmitter {
     /// Datagrams that need not wait, in one call.
     fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
         let StreamTrain { to, tin, segment, bytes, .. } = train;
-        let via = tx.link.association.via_of_quic(*to, *segment);
-        let datagrams = Train { via, to: *to, tos: TOS, segment: *segment, bytes };
+        let (via, to) = (tx.link.association.via_of_quic(*to, *segment), tx.link.association.place_at(*to));
+        let datagrams = Train { via, to, tos: TOS, segment: *segment, bytes };
         self.departure.send_streams(tx, *tin, datagrams);
         tx.link.spec.counters.stream.note_left(bytes.len());
         tx.outlet.stream_left();

@@ -5,6 +5,7 @@ mod pauses;
 mod probes;
 mod refusals;
 mod reports;
+mod sources;
 mod strangers;
 mod unknown;
 mod waiting;

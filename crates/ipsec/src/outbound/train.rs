@@ -1,9 +1,9 @@
 //! Sealed datagrams of one size to one place, one after another, as the kernel takes them in one
 //! call (UDP generic segmentation offload).
 
-use std::net::SocketAddr;
-
 use strait_wire::Tos;
+
+use crate::Place;
 
 /// Most bytes in one call: a UDP datagram's 65,507 less a margin for what the kernel adds.
 pub(crate) const TRAIN_MAX: usize = 65_000;
@@ -28,7 +28,7 @@ pub enum Via {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Heading {
     pub(crate) via: Via,
-    pub(crate) to: SocketAddr,
+    pub(crate) to: Place,
     /// DSCP and ECN of the outer header.
     pub(crate) tos: Tos,
 }
@@ -38,8 +38,9 @@ pub(crate) struct Heading {
 pub struct Train<'a> {
     /// What the bytes are.
     pub via: Via,
-    /// The outer destination; its port is meaningless without UDP.
-    pub to: SocketAddr,
+    /// The outer destination, whose port is meaningless without UDP, and the outer source: none where the system chooses it, or the bytes
+    /// have it.
+    pub to: Place,
     /// DSCP and ECN of the outer header.
     pub tos: Tos,
     /// Bytes of each datagram; the last may be shorter.

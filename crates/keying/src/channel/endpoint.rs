@@ -17,7 +17,7 @@ use quinn_proto::{
 use strait_clock::{Deadline, Time};
 use strait_ipsec::inbound::{DatagramGate, GateVerdict};
 use strait_ipsec::outbound::Via;
-use strait_ipsec::{Reason, Source};
+use strait_ipsec::{Place, Reason, Source};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::tos::Ecn;
 use zeroize::Zeroizing;
@@ -53,7 +53,7 @@ pub(crate) enum CannotConnect {
 /// A datagram to send.
 #[derive(Debug)]
 pub(crate) struct OutgoingDatagram {
-    pub(crate) to: SocketAddr,
+    pub(crate) to: Place,
     pub(crate) bytes: Box<[u8]>,
     pub(crate) via: Via,
     /// Whether it goes to a sender that has not proved a key.
@@ -136,7 +136,7 @@ impl Channels {
     /// Begins a handshake with the node that has `key`, at `to`.
     pub(crate) fn connect(
         &mut self,
-        to: SocketAddr,
+        to: Place,
         key: PublicKey,
         now: Time,
     ) -> Result<ChannelId, CannotConnect> {
@@ -147,7 +147,7 @@ impl Channels {
     /// Begins a connection with this TLS and transport, whose first destination id has so many bytes.
     fn connect_with(
         &mut self,
-        to: SocketAddr,
+        to: Place,
         key: PublicKey,
         (tls, transport, cid): (Arc<QuicClientConfig>, Arc<TransportConfig>, usize),
         now: Time,
@@ -159,9 +159,9 @@ impl Channels {
         let first = self.cids.next_block();
         let config = transport::client(tls, transport, first.get(..cid).unwrap_or_default(), prove);
         let mark = self.begin_mark();
-        let connected = self.endpoint.connect(self.epoch.instant(now), config, to, SERVER_NAME);
+        let connected = self.endpoint.connect(self.epoch.instant(now), config, to.remote, SERVER_NAME);
         let (handle, connection) = connected.map_err(|_| CannotConnect::Address)?;
-        Ok(self.table.add(Channel::new(handle, connection, None, now), mark))
+        Ok(self.table.add(Channel::new(handle, connection, None, to.local, now), mark))
     }
 
     /// What the ids of the next connection begin with.
@@ -176,7 +176,7 @@ impl Channels {
     }
 
     /// Takes a datagram from the network.
-    pub(crate) fn datagram(&mut self, from: SocketAddr, ecn: Ecn, data: &[u8], now: Time) {
+    pub(crate) fn datagram(&mut self, from: Place, ecn: Ecn, data: &[u8], now: Time) {
         self.clock.set(now);
         let look = self.gate.as_ref().map(|gate| gate.look(data));
         if look == Some(GateVerdict::Refused) {
@@ -191,9 +191,11 @@ impl Channels {
         let at = self.epoch.instant(now);
         let mut buffer = core::mem::take(&mut self.buffer);
         buffer.clear();
-        match self.endpoint.handle(at, from, None, ecn, BytesMut::from(data), &mut buffer) {
+        match self.endpoint.handle(at, from.remote, from.local, ecn, BytesMut::from(data), &mut buffer) {
             Some(DatagramEvent::ConnectionEvent(ConnectionHandle(handle), event)) => {
                 if let Some((id, channel)) = self.table.by_handle(handle) {
+                    // The rest of the handshake stays where the first answer came.
+                    channel.local = channel.local.or(from.local);
                     channel.connection.handle_event(event);
                     if channel.voice == Voice::Abandoned {
                         // It is there, and would go on answering.
@@ -283,6 +285,11 @@ impl Channels {
 
     pub(crate) fn remote(&self, id: ChannelId) -> Option<SocketAddr> {
         self.table.get(id).map(Channel::remote)
+    }
+
+    /// The same, and the address of this host that the other end sends to.
+    pub(crate) fn place(&self, id: ChannelId) -> Option<Place> {
+        self.table.get(id).map(Channel::place)
     }
 
     pub(crate) fn peer_key(&self, id: ChannelId) -> Option<PublicKey> {
@@ -439,7 +446,8 @@ impl Channels {
             buffer.clear();
             let sends = |channel: &&mut Channel| channel.voice != Voice::Abandoned;
             let Some(channel) = self.table.get_mut(id).filter(sends) else { break };
-            let Some(transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
+            let Some(mut transmit) = channel.connection.poll_transmit(at, 1, &mut buffer) else { break };
+            transmit.src_ip = channel.local;
             let via = if now < channel.opened + LAST_RESORT { Via::Udp } else { Via::UdpInFragments };
             let strange = channel.is_strangers();
             if strange && !self.pays(id, &transmit, now) {
@@ -466,12 +474,9 @@ impl Channels {
 
     fn transmit(&mut self, transmit: &Transmit, buffer: &[u8], via: Via, strange: bool) {
         if let Some(bytes) = buffer.get(..transmit.size) {
-            self.transmits.push_back(OutgoingDatagram {
-                to: transmit.destination,
-                bytes: bytes.into(),
-                via: if transmit.destination.ip().to_canonical().is_ipv4() { via } else { Via::Udp },
-                strange,
-            });
+            let to = Place { remote: transmit.destination, local: transmit.src_ip };
+            let via = if to.remote.ip().to_canonical().is_ipv4() { via } else { Via::Udp };
+            self.transmits.push_back(OutgoingDatagram { to, bytes: bytes.into(), via, strange });
         }
     }
 }

@@ -49,7 +49,7 @@ impl ChannelPair {
                 while let Some(OutgoingDatagram { bytes, .. }) = self.ends[from].next_transmit() {
                     quiet = false;
                     self.carried.push(bytes.len());
-                    self.ends[1 - from].datagram(address(from), Ecn::NotEct, &bytes, self.now);
+                    self.ends[1 - from].datagram(address(from).into(), Ecn::NotEct, &bytes, self.now);
                 }
             }
         }
@@ -58,7 +58,7 @@ impl ChannelPair {
 
     /// A channel of both ends, connected.
     fn connect(&mut self) -> [ChannelId; 2] {
-        let here = self.ends[0].connect(address(1), key(1).public(), self.now).ok().unwrap();
+        let here = self.ends[0].connect(address(1).into(), key(1).public(), self.now).ok().unwrap();
         let [mine, theirs] = self.carry();
         assert!(matches!(mine[..], [(id, Signal::Connected)] if id == here), "{mine:?}");
         let [(there, Signal::Connected)] = theirs[..] else { panic!("{theirs:?}") };
@@ -99,7 +99,7 @@ fn a_key_that_is_not_allowed_never_becomes_known() {
     allowed.allow(key(5).public());
     allowed.refuse(key(0).public());
     wire.ends[1] = Channels::new(&settings(1, 1, base()), Arc::clone(&allowed), Time::ZERO).unwrap();
-    wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    wire.ends[0].connect(address(1).into(), key(1).public(), wire.now).ok().unwrap();
     let [mine, theirs] = wire.carry();
     // Its own handshake is through before the other end has judged (RFC 8446 section 4.4).
     assert!(
@@ -130,7 +130,7 @@ fn key_material_is_the_same_for_the_same_context_and_comes_once() {
 #[test]
 fn there_is_no_key_material_before_the_handshake_is_through() {
     let mut wire = ChannelPair::new();
-    let id = wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    let id = wire.ends[0].connect(address(1).into(), key(1).public(), wire.now).ok().unwrap();
     assert_eq!(wire.ends[0].export(id, b"early").map(|_| ()), Err(NoExport));
 }
 
@@ -148,10 +148,10 @@ fn the_first_flight_is_hybrid_and_every_datagram_passes_a_thin_link() {
 #[test]
 fn a_responders_first_flight_is_as_large_as_its_budget_says() {
     let mut wire = ChannelPair::new();
-    wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    wire.ends[0].connect(address(1).into(), key(1).public(), wire.now).ok().unwrap();
     wire.ends[0].flush(wire.now);
     while let Some(OutgoingDatagram { bytes, .. }) = wire.ends[0].next_transmit() {
-        wire.ends[1].datagram(address(0), Ecn::NotEct, &bytes, wire.now);
+        wire.ends[1].datagram(address(0).into(), Ecn::NotEct, &bytes, wire.now);
     }
     wire.ends[1].flush(wire.now);
     let mut flight = 0;
@@ -215,12 +215,12 @@ fn garbage_that_a_peer_gives_as_its_reason_stays_out_of_what_is_logged() {
 #[test]
 fn a_handshake_that_the_other_end_gives_up_is_no_failed_authentication() {
     let mut wire = ChannelPair::new();
-    let id = wire.ends[0].connect(address(1), key(1).public(), wire.now).ok().unwrap();
+    let id = wire.ends[0].connect(address(1).into(), key(1).public(), wire.now).ok().unwrap();
     // Its first flight is there, the answer is not back yet.
     let [mine, theirs] = &mut wire.ends;
     mine.flush(wire.now);
     while let Some(OutgoingDatagram { bytes, .. }) = mine.next_transmit() {
-        theirs.datagram(address(0), Ecn::NotEct, &bytes, wire.now);
+        theirs.datagram(address(0).into(), Ecn::NotEct, &bytes, wire.now);
     }
     wire.ends[0].close(id, CloseCode::Yield, wire.now);
     let [_, theirs] = wire.carry();

@@ -92,7 +92,7 @@ impl Handshakes {
             }
             self.channels.flush(now);
             while let Some(OutgoingDatagram { to, via, bytes, strange }) = self.channels.next_transmit() {
-                sessions.sent_to(to, now);
+                sessions.sent_to(to.remote, now);
                 let order = if strange { outbound::Order::Answer } else { outbound::Order::Transmit };
                 sessions.context.order_out(order(via, to, bytes));
             }

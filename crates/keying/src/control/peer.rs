@@ -48,7 +48,7 @@ use core::time::Duration;
 use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{HistoryTerms, OutboundSa, Payloads, PeerId, ReportWish, inbound, outbound};
+use strait_ipsec::{HistoryTerms, OutboundSa, Payloads, PeerId, Place, ReportWish, inbound, outbound};
 use strait_scheduler::{Budget, LinkRate, Pace};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -199,6 +199,16 @@ impl PeerRecord {
     /// Returns the time of the last handshake that succeeded.
     pub(crate) const fn last_handshake(&self) -> Option<Time> {
         self.last_handshake
+    }
+
+    /// The place of a handshake at `to`: it leaves with the address that the peer is used to, as long as that answers. After a failure the
+    /// routing table chooses in turn, as the host may have another way out by now.
+    pub(crate) fn place_at(&self, to: SocketAddr) -> Place {
+        if self.initiation.is_second_turn() {
+            to.into()
+        } else {
+            self.config.spec.counters.endpoint.place_at(to)
+        }
     }
 
     /// Whether it may have new keys at `now`; if so, that is one of its handshakes.

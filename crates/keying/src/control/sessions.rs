@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{PeerId, inbound, outbound};
+use strait_ipsec::{PeerId, Place, inbound, outbound};
 use strait_scheduler::{LinkRate, Rate};
 use strait_wire::Spi;
 use strait_wire::condition::Condition;
@@ -117,10 +117,11 @@ impl Sessions {
     }
 
     /// Sends datagrams to a peer elsewhere from now on, as this node decided: that is no move of the peer.
-    pub(crate) fn move_to(&mut self, id: PeerId, to: SocketAddr) {
+    pub(crate) fn move_to(&mut self, id: PeerId, to: impl Into<Place>) {
         let Some(peer) = self.peers.get_mut(id) else { return };
-        let latest = &peer.config.spec.counters.endpoint;
-        if latest.set(to) != Some(to) {
+        let (latest, place) = (&peer.config.spec.counters.endpoint, to.into());
+        let to = place.remote;
+        if latest.set(place) != Some(to) {
             peer.moves.skip(latest.moves());
             self.context.order_out(outbound::Order::Endpoint(id));
         }
@@ -151,13 +152,13 @@ impl Sessions {
     }
 
     /// The peer is where its end of a handshake is.
-    pub(crate) fn follow(&mut self, id: PeerId, from: SocketAddr, now: Time) {
+    pub(crate) fn follow(&mut self, id: PeerId, from: Place, now: Time) {
         let Some(peer) = self.peers.get(id) else { return };
         let latest = &peer.config.spec.counters.endpoint;
         if latest.get().is_none() {
             return self.move_to(id, from);
         }
-        if latest.set(from) != Some(from) {
+        if latest.set(from) != Some(from.remote) {
             self.context.order_out(outbound::Order::Endpoint(id));
         }
         self.note_endpoint(id, now);
@@ -183,8 +184,8 @@ impl Sessions {
 
     /// ESP came that no association here is for: its sender may be a peer that missed a restart. Returns the peer that
     /// a handshake is wanted with.
-    pub(crate) fn unknown_spi(&mut self, from: SocketAddr, now: Time) -> Option<PeerId> {
-        let id = self.peers.by_endpoint(from)?;
+    pub(crate) fn unknown_spi(&mut self, from: Place, now: Time) -> Option<PeerId> {
+        let id = self.peers.by_endpoint(from.remote)?;
         let apart = self.unknown_at.is_none_or(|at| at + UNKNOWN_APART <= now);
         let peer = self.peers.get_mut(id)?;
         if !apart
@@ -197,7 +198,10 @@ impl Sessions {
         peer.unknown_spis.note(now);
         peer.initiation.want(now + ATTEMPT);
         self.unknown_at = Some(now);
-        if peer.pairs.in_use().is_none() && peer.remembered == Some(from) {
+        let is_there =
+            [peer.remembered, peer.config.spec.counters.endpoint.get()].contains(&Some(from.remote));
+        if peer.pairs.in_use().is_none() && is_there {
+            // The handshake leaves with the address at which the peer expects this node.
             self.move_to(id, from);
         }
         Some(id)

@@ -13,6 +13,7 @@ pub(crate) mod node;
 mod outside;
 mod reload;
 mod simultaneous;
+mod sources;
 mod storm;
 mod streams;
 mod token;

@@ -15,10 +15,9 @@ mod waiting;
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::SocketAddr;
 
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{EspKeys, PeerId};
+use strait_ipsec::{EspKeys, PeerId, Place};
 use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind, Name};
 use strait_wire::{Esn, Spi};
 
@@ -174,7 +173,7 @@ pub enum ReceiverEvent {
         /// What it is told.
         acknowledgement: Acknowledgement,
         /// From where the datagram came that made the answer, for a sender whose place is not known. It may be forged.
-        heard_from: Option<SocketAddr>,
+        heard_from: Option<Place>,
     },
     /// A packet key is used no more: its association is to go.
     Expired {
@@ -257,7 +256,7 @@ impl Receiver {
         }
     }
 
-    fn answer(&mut self, now: Time, peer: PeerId, kind: AcknowledgementKind, heard_from: Option<SocketAddr>) {
+    fn answer(&mut self, now: Time, peer: PeerId, kind: AcknowledgementKind, heard_from: Option<Place>) {
         let allowed = heard_from.is_none() || self.answers.take(now);
         if allowed && self.events.len() < EVENTS {
             let acknowledgement = Acknowledgement(kind);

@@ -1,12 +1,11 @@
 //! The way from the packet threads to the control loop: five queues, so that a flood in one takes no room in another.
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::BytesMut;
-use strait_ipsec::{Counter, Notice};
+use strait_ipsec::{Counter, Notice, Place};
 use strait_wire::Tos;
 use strait_wire::tos::Ecn;
 use tokio::sync::{Notify, mpsc};
@@ -30,7 +29,7 @@ pub enum ToControl {
     /// A datagram of the control channel.
     Datagram {
         /// Who sent it.
-        from: SocketAddr,
+        from: Place,
         /// The congestion mark it came with.
         ecn: Ecn,
         /// Its bytes.
@@ -39,7 +38,7 @@ pub enum ToControl {
     /// A datagram with a header that the packet path does not know, or a key packet.
     Sessionless {
         /// Who sent it.
-        from: SocketAddr,
+        from: Place,
         /// The outer header's DSCP and ECN.
         tos: Tos,
         /// Its bytes.
@@ -109,12 +108,12 @@ pub fn to_control() -> (ControlSender, ControlReceiver) {
 
 impl ControlSender {
     /// Passes a datagram of the control channel on, from an address that is known.
-    pub fn datagram(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    pub fn datagram(&self, from: Place, ecn: Ecn, bytes: &[u8]) {
         self.pass(&self.datagrams, from, ecn, bytes);
     }
 
     /// Passes a datagram of a peer's stream on.
-    pub fn stream(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    pub fn stream(&self, from: Place, ecn: Ecn, bytes: &[u8]) {
         self.pass(&self.streams, from, ecn, bytes);
     }
 
@@ -124,12 +123,12 @@ impl ControlSender {
     }
 
     /// Passes a datagram of the control channel on from any other address.
-    pub fn stranger(&self, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    pub fn stranger(&self, from: Place, ecn: Ecn, bytes: &[u8]) {
         self.pass(&self.strangers, from, ecn, bytes);
     }
 
     /// Passes a datagram with a header on, or a key packet; false where none are taken.
-    pub fn sessionless(&self, from: SocketAddr, tos: Tos, bytes: &[u8]) -> bool {
+    pub fn sessionless(&self, from: Place, tos: Tos, bytes: &[u8]) -> bool {
         let takes = self.takes_sessionless.load(Ordering::Relaxed);
         if takes {
             match self.sessionless.try_reserve() {
@@ -166,7 +165,7 @@ impl ControlSender {
         self.lost.get()
     }
 
-    fn pass(&self, queue: &mpsc::Sender<ToControl>, from: SocketAddr, ecn: Ecn, bytes: &[u8]) {
+    fn pass(&self, queue: &mpsc::Sender<ToControl>, from: Place, ecn: Ecn, bytes: &[u8]) {
         // Reserved before the copy, so that a flood costs no allocation.
         match queue.try_reserve() {
             Ok(place) => place.send(ToControl::Datagram { from, ecn, bytes: BytesMut::from(bytes) }),
@@ -205,8 +204,8 @@ mod tests {
     use super::*;
     use strait_ipsec::PeerId;
 
-    fn from() -> SocketAddr {
-        "192.0.2.1:9".parse().unwrap()
+    fn from() -> Place {
+        "192.0.2.1:9".parse::<std::net::SocketAddr>().unwrap().into()
     }
 
     /// The next message, which is there already.

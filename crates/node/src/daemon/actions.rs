@@ -16,6 +16,7 @@ impl Daemon {
     pub(super) fn act(&mut self) {
         while let Some(action) = self.control.poll_action() {
             match action {
+                Action::Out(outbound::Order::Transmit(via, to, bytes)) => self.transmit(via, to, bytes),
                 Action::Out(order) => self.order_out(order),
                 Action::In(order) => self.order_in(order),
                 Action::Resolve(peer, name) => self.look_up(peer, name),
@@ -87,6 +88,10 @@ impl Daemon {
         // The endpoint may be known only now, or be elsewhere.
         if let ControlEvent::Established { peer, .. } | ControlEvent::Moved { peer, .. } = event {
             self.look_at_path(*peer);
+            self.look_at_source(*peer);
+        }
+        if let ControlEvent::HandshakeStarted { peer, to } = event {
+            self.check_source(*peer, *to);
         }
         if let Some(peer) = event.peer() {
             let control = &self.control;

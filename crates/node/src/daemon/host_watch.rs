@@ -8,6 +8,7 @@ use strait_ipsec::PeerId;
 use strait_scheduler::Budget;
 
 use super::Daemon;
+use super::sources::Sources;
 use crate::config::PeerSection;
 use crate::network::{OuterRoute, OuterRoutes};
 use crate::path_memory::PathKey;
@@ -23,7 +24,9 @@ const CHANGE: u64 = 10;
 
 /// What is known of the ways to peers.
 pub(super) struct HostWatch {
-    routes: OuterRoutes,
+    pub(super) routes: OuterRoutes,
+    /// The addresses of this host by which they leave.
+    pub(super) sources: Sources,
     changes: Budget,
     /// The interface by which a peer's endpoint is reached, if there is one.
     outer: BTreeMap<PeerId, Option<String>>,
@@ -33,7 +36,8 @@ impl HostWatch {
     /// Knows nothing yet.
     pub(super) fn new() -> io::Result<HostWatch> {
         let changes = Budget::new(CHANGES.0, CHANGES.1);
-        Ok(HostWatch { routes: OuterRoutes::open()?, changes, outer: BTreeMap::new() })
+        let (routes, sources) = (OuterRoutes::open()?, Sources::default());
+        Ok(HostWatch { routes, sources, changes, outer: BTreeMap::new() })
     }
 
     /// The interface by which datagrams leave to a peer.
@@ -51,16 +55,20 @@ impl Daemon {
     /// Finds by which interface each peer is reached, and logs what is new.
     pub(super) fn look_outside(&mut self) {
         let (mut lost, mut found) = (BTreeMap::new(), BTreeMap::new());
-        let (mut outer, mut paths, mut moved) = (BTreeMap::new(), Vec::new(), Vec::new());
-        for peer in &self.config.peers {
+        let (mut outer, mut paths) = (BTreeMap::new(), Vec::new());
+        let (mut sources, mut moved) = (Vec::new(), Vec::new());
+        for (index, peer) in self.config.peers.iter().enumerate() {
             let Some((id, address)) = self.roster.number(peer).zip(self.outer_address(peer)) else {
                 continue;
             };
             let route = self.watch.routes.route(address, self.plan.mark);
             // As in `look_at_path`.
             if let (Ok(route), Some(key)) = (&route, peer.public_key()) {
-                let OuterRoute { interface, gateway } = route.clone();
+                let OuterRoute { interface, gateway, .. } = route.clone();
                 paths.push((id, PathKey::new(*key, interface, gateway, address)));
+            }
+            if let Ok(route) = &route {
+                sources.push((index, address, route.source));
             }
             let now = route.map(|route| route.interface);
             let before = self.watch.outer.get(&id);
@@ -92,6 +100,10 @@ impl Daemon {
             tracing::info!(interface, "another route to the endpoint of {peers}{more}");
         }
         paths.into_iter().for_each(|(id, key)| self.enter_path(id, key));
+        for (index, address, route) in sources {
+            self.follow_source(index, address, route);
+        }
+        // After that, so that what begins anew leaves with the address of the new way.
         let now = self.clock.now();
         moved.into_iter().for_each(|id| self.control.route_changed(id, now));
     }
@@ -99,6 +111,7 @@ impl Daemon {
     /// Links, addresses, routes or the resolver may be others: what failed for want of them is tried at once, unless they change
     /// all the time.
     pub(super) fn outside_changed(&mut self) {
+        self.watch.sources.forget_choices();
         self.look_outside();
         let now = self.clock.now();
         if !self.watch.changes.take(CHANGE, now) {
@@ -110,7 +123,7 @@ impl Daemon {
     }
 
     /// Where a peer is, outside the tunnel.
-    fn outer_address(&self, peer: &PeerSection) -> Option<IpAddr> {
+    pub(super) fn outer_address(&self, peer: &PeerSection) -> Option<IpAddr> {
         let id = self.roster.number(peer)?;
         let endpoint = match peer.manual() {
             Some(_) => self.manual.get(id)?.endpoint(),

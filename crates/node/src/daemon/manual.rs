@@ -69,7 +69,9 @@ pub(super) struct ManualPeers {
 impl Daemon {
     /// Puts a peer with manual keys in use; what it gets from the link is all that the link has.
     pub(super) fn add_manual(&mut self, entry: ManualEntry) {
+        let id = entry.spec.id;
         let told = self.manual.add(entry, self.config.link.up.given(), self.clock.now());
+        self.look_at_source(id);
         self.tell(told);
     }
 

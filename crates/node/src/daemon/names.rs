@@ -132,6 +132,7 @@ impl Daemon {
             }
         }
         self.control.resolved(peer, name, answer, self.clock.now());
+        self.look_at_source(peer);
     }
 
     /// Where peers are beside the endpoints in the configuration: where names led last, and where peers are now. It grows no

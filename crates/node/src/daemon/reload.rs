@@ -138,7 +138,7 @@ impl Daemon {
                 self.remove(peer);
             }
         }
-        for peer in &peers {
+        for (index, peer) in peers.iter().enumerate() {
             let old = before.peers.iter().find(|old| is_same(old, peer));
             match old {
                 None => changes.added.push(peer.name.clone()),
@@ -156,6 +156,7 @@ impl Daemon {
                 }
                 None => self.tell_again(peer),
             }
+            self.look_at_source_of(index);
         }
         changes
     }
@@ -163,6 +164,7 @@ impl Daemon {
     fn remove(&mut self, peer: &PeerSection) {
         let Some(id) = self.roster.strike(peer) else { return };
         self.names.forget(id);
+        self.watch.sources.forget(id);
         match peer.manual() {
             Some(_) => self.remove_manual(id),
             None => {

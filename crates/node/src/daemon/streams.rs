@@ -13,12 +13,11 @@ mod socket;
 mod unlisted;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
 use strait_clock::Time;
-use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
+use strait_ipsec::{PeerCounters, PeerId, Place, StreamTrain};
 use strait_kerberos::{BINDING_LABEL, Binding};
 use strait_keying::Control;
 use strait_scheduler::{Budget, Rate};
@@ -211,7 +210,7 @@ impl StreamRelay {
     }
 
     /// Tells peers that this node ends: datagrams that are to leave at once.
-    pub(super) fn close(&mut self, now: Time) -> Vec<(SocketAddr, Box<[u8]>)> {
+    pub(super) fn close(&mut self, now: Time) -> Vec<(Place, Box<[u8]>)> {
         self.core.close_all(now)
     }
 

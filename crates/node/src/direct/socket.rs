@@ -110,18 +110,17 @@ unsafe fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: T) 
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Sends packets to one address, with these marks unless they are whole IP packets; says how many the kernel took, at least one.
+/// Sends packets to one address, with these control messages unless they are whole IP packets; says how many the kernel took, at least one.
 ///
 /// # Errors
 /// As `sendmmsg(2)` for the first of them.
 pub(super) fn send<'p>(
     fd: &OwnedFd,
     to: IpAddr,
-    tos: Option<u8>,
+    marks: Option<&Marks>,
     packets: impl Iterator<Item = &'p [u8]>,
 ) -> io::Result<usize> {
     let mut name = LinkAddress::new(to);
-    let mut marks = Marks::new(to, tos);
     // SAFETY: all zeros are valid: null pointers and zero lengths.
     let (mut parts, mut messages): ([libc::iovec; AT_ONCE], [libc::mmsghdr; AT_ONCE]) =
         unsafe { (zeroed(), zeroed()) };
@@ -132,8 +131,10 @@ pub(super) fn send<'p>(
         message.msg_hdr.msg_namelen = name.len;
         message.msg_hdr.msg_iov = part;
         message.msg_hdr.msg_iovlen = 1;
-        message.msg_hdr.msg_control = marks.bytes.as_mut_ptr().cast();
-        message.msg_hdr.msg_controllen = marks.len as _;
+        if let Some(marks) = marks {
+            message.msg_hdr.msg_control = marks.bytes.as_ptr().cast_mut().cast();
+            message.msg_hdr.msg_controllen = marks.len as _;
+        }
         count += 1;
     }
     // SAFETY: the first `count` messages point to values that outlive the call, each with the length beside it;
@@ -142,34 +143,57 @@ pub(super) fn send<'p>(
     usize::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// One control message with the marks of what is sent (ip(7), ipv6(7)), or none.
+/// Control messages with the marks of what is sent and its source (ip(7), ipv6(7)).
 #[repr(C, align(8))]
-struct Marks {
-    bytes: [u8; 64],
+pub(super) struct Marks {
+    bytes: [u8; 96],
     len: usize,
 }
 
 const _: () = assert!(align_of::<Marks>() >= align_of::<libc::cmsghdr>());
 
 impl Marks {
-    fn new(to: IpAddr, tos: Option<u8>) -> Marks {
-        let mut marks = Marks { bytes: [0; 64], len: 0 };
-        let Some(tos) = tos else { return marks };
-        let (level, kind) = match to {
-            IpAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
-            IpAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-        };
-        let header = marks.bytes.as_mut_ptr().cast::<libc::cmsghdr>();
-        // SAFETY: both only compute sizes. The header and the int behind it are in `bytes`, which has room for them and is
-        // aligned for a header; the int is written unaligned.
-        unsafe {
-            marks.len = libc::CMSG_SPACE(socklen(size_of::<libc::c_int>())) as usize;
-            (*header).cmsg_len = libc::CMSG_LEN(socklen(size_of::<libc::c_int>())) as _;
-            (*header).cmsg_level = level;
-            (*header).cmsg_type = kind;
-            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(tos.into());
+    pub(super) fn new(to: IpAddr, from: Option<IpAddr>, tos: u8) -> Marks {
+        let mut marks = Marks { bytes: [0; 96], len: 0 };
+        let tos = libc::c_int::from(tos);
+        match to {
+            IpAddr::V4(_) => marks.push(libc::IPPROTO_IP, libc::IP_TOS, tos),
+            IpAddr::V6(_) => marks.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, tos),
+        }
+        match from.filter(|from| from.is_ipv4() == to.is_ipv4()) {
+            Some(IpAddr::V4(from)) => {
+                let [from, unused] =
+                    [u32::from_ne_bytes(from.octets()), 0].map(|s_addr| libc::in_addr { s_addr });
+                let from = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: from, ipi_addr: unused };
+                marks.push(libc::IPPROTO_IP, libc::IP_PKTINFO, from);
+            }
+            Some(IpAddr::V6(from)) => {
+                let ipi6_addr = libc::in6_addr { s6_addr: from.octets() };
+                let from = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: 0 };
+                marks.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, from);
+            }
+            None => {}
         }
         marks
+    }
+
+    fn push<T: Copy>(&mut self, level: libc::c_int, kind: libc::c_int, value: T) {
+        // SAFETY: both only compute sizes.
+        let (len, space) = unsafe {
+            let size = socklen(size_of::<T>());
+            (libc::CMSG_LEN(size), libc::CMSG_SPACE(size) as usize)
+        };
+        let Some(place) = self.bytes.get_mut(self.len..self.len + space) else { return };
+        let header = place.as_mut_ptr().cast::<libc::cmsghdr>();
+        // SAFETY: `place` holds a header and the value behind it, and is aligned for a header, as `bytes` is and CMSG_SPACE is a
+        // multiple of that alignment; the value is written unaligned.
+        unsafe {
+            (*header).cmsg_len = len as _;
+            (*header).cmsg_level = level;
+            (*header).cmsg_type = kind;
+            libc::CMSG_DATA(header).cast::<T>().write_unaligned(value);
+        }
+        self.len += space;
     }
 }
 

@@ -19,8 +19,12 @@ struct Wire {
 
 impl Wire {
     fn new() -> Wire {
+        Wire::with(&["10.9.0.1/24", "fd09::1/64"])
+    }
+
+    fn with(addresses: &[&str]) -> Wire {
         let tun = Tun::open("st-wire").unwrap();
-        let addresses = ["10.9.0.1/24".parse().unwrap(), "fd09::1/64".parse().unwrap()].into();
+        let addresses = addresses.iter().map(|address| address.parse().unwrap()).collect();
         let plan = Plan { mtu: 1400, addresses, ..Plan::default() };
         let network = Network::set_up(tun.name(), &plan, None).unwrap();
         Wire { tun, _network: network }
@@ -185,7 +189,7 @@ fn esp_gets_a_header_of_the_systems_with_its_marks() {
         let wire = Wire::new();
         let direct = Direct::open(&Watched { flows: Vec::new(), sessions: true }, None).unwrap();
         let esp: Vec<u8> = (0..90).collect();
-        direct.send_esp(FAR.parse().unwrap(), 0xb9, 60, &esp).unwrap();
+        direct.send_esp((FAR.parse().unwrap(), None), 0xb9, 60, &esp).unwrap();
         for bytes in [&esp[..60], &esp[60..]] {
             let packet = wire.leaves();
             let parsed = ip::Packet::parse(&packet).unwrap();
@@ -196,14 +200,37 @@ fn esp_gets_a_header_of_the_systems_with_its_marks() {
             assert_eq!((parsed.src().to_string(), parsed.dst().to_string()), (NEAR.into(), FAR.into()));
             assert_eq!(parsed.payload(), bytes);
         }
-        direct.send_esp(FAR6.parse().unwrap(), 0x02, 60, &esp[..60]).unwrap();
+        direct.send_esp((FAR6.parse().unwrap(), None), 0x02, 60, &esp[..60]).unwrap();
         let packet = wire.leaves();
         let parsed = ip::Packet::parse(&packet).unwrap();
         assert_eq!(
             (parsed.protocol(), parsed.tos(), parsed.src().to_string()),
             (Protocol::ESP, Tos(2), NEAR6.into())
         );
-        let error = direct.send_esp(FAR.parse().unwrap(), 0, 1401, &[5; 1401]).unwrap_err();
+        let error = direct.send_esp((FAR.parse().unwrap(), None), 0, 1401, &[5; 1401]).unwrap_err();
         assert!(is_too_big(&error), "{error}");
+    });
+}
+
+#[test]
+fn esp_leaves_with_the_address_that_was_asked_for() {
+    in_namespace(|| {
+        let wire = Wire::with(&["10.9.0.1/24", "10.9.0.3/24", "fd09::1/64", "fd09::3/64"]);
+        let direct = Direct::open(&Watched { flows: Vec::new(), sessions: true }, None).unwrap();
+        for (to, sources) in [(FAR, [NEAR, "10.9.0.3"]), (FAR6, [NEAR6, "fd09::3"])] {
+            for from in sources {
+                direct.send_esp((to.parse().unwrap(), from.parse().ok()), 0xb9, 60, &[7; 90]).unwrap();
+                for _ in 0..2 {
+                    let packet = wire.leaves();
+                    let parsed = ip::Packet::parse(&packet).unwrap();
+                    assert_eq!((parsed.src().to_string(), parsed.tos()), (from.to_owned(), Tos(0xb9)));
+                }
+            }
+        }
+        for (to, gone) in [(FAR, "10.9.0.9"), (FAR6, "fd09::9")] {
+            let error =
+                direct.send_esp((to.parse().unwrap(), gone.parse().ok()), 0, 60, &[7; 60]).unwrap_err();
+            assert!(crate::udp::has_no_source(&error), "{gone}: {error}");
+        }
     });
 }

@@ -1,3 +1,4 @@
+use std::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};

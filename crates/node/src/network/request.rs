@@ -260,6 +260,16 @@ pub(super) fn gateway(message: &Message) -> Option<IpAddr> {
     })
 }
 
+/// The address that datagrams by a route leave with, if the kernel says it.
+pub(super) fn source(message: &Message) -> Option<IpAddr> {
+    let Message::NewRoute(route) = message else { return None };
+    route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::PrefSource(RouteAddress::Inet(address)) => Some((*address).into()),
+        RouteAttribute::PrefSource(RouteAddress::Inet6(address)) => Some((*address).into()),
+        _ => None,
+    })
+}
+
 /// A dumped rule, if it is one that we make for `mark`.
 pub(super) fn is_ours(message: &Message, mark: u32) -> Option<RuleMessage> {
     let Message::NewRule(rule) = message else { return None };

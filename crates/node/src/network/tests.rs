@@ -187,7 +187,7 @@ fn what_is_made_is_removed() {
 /// Sends a datagram to `to`, marked or not; gives its source, and whether it went into the tunnel.
 fn way(to: &str, mark: Option<u32>, tunnel: &Tun, outside: &Tun) -> (String, bool) {
     let socket = crate::udp::UdpSocket::bind(crate::udp::Listen::Port(0), mark).unwrap();
-    socket.send_train(format!("{to}:7").parse().unwrap(), 0, 5, b"hello").unwrap();
+    socket.send_train(format!("{to}:7").parse::<std::net::SocketAddr>().unwrap(), 0, 5, b"hello").unwrap();
     let mut buffer = [0; 2000];
     let mut read = |tun: &Tun| {
         let len = tun.read(&mut buffer).ok()?;

@@ -8,8 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::{ReceivedBatch, SocketFamily};
 
-/// Room for three control messages of one int each, the most that is ever asked for.
-const CONTROL_BYTES: usize = 96;
+/// Room for three control messages of one int each and an address, the most that is ever asked for.
+const CONTROL_BYTES: usize = 144;
 
 /// Control messages, aligned as they have to be.
 #[repr(C, align(8))]
@@ -25,7 +25,7 @@ impl ControlMessages {
 
     /// Appends one message (cmsg(3)); one that finds no room is left out, which the constant above rules out.
     fn push<T: Copy>(&mut self, level: libc::c_int, kind: libc::c_int, value: T) {
-        const { assert!(size_of::<T>() <= 8, "control messages here are single integers") };
+        const { assert!(size_of::<T>() <= 20, "control messages here are integers and addresses") };
         let size = u32::try_from(size_of::<T>()).unwrap_or(0);
         // SAFETY: both only compute sizes.
         let (len, space) = unsafe { (libc::CMSG_LEN(size) as usize, libc::CMSG_SPACE(size) as usize) };
@@ -50,6 +50,8 @@ pub(super) struct Destination {
     len: libc::socklen_t,
     /// Whether datagrams to it are IPv4, mapped or not.
     v4: bool,
+    /// The address that they leave with; none where the system chooses it.
+    source: Option<IpAddr>,
 }
 
 impl Destination {
@@ -81,7 +83,12 @@ impl Destination {
         // SAFETY: a sockaddr_storage is at least as large (checked above) and as aligned as any socket
         // address, by its definition in POSIX.
         unsafe { (&raw mut storage).cast::<T>().write(address) };
-        Destination { storage, len: socklen(size_of::<T>()), v4 }
+        Destination { storage, len: socklen(size_of::<T>()), v4, source: None }
+    }
+
+    /// The same with this source address, by whichever interface the routing table says (ip(7), ipv6(7): the index is 0).
+    pub(super) fn leaving(self, source: Option<IpAddr>) -> Destination {
+        Destination { source, ..self }
     }
 }
 
@@ -132,6 +139,19 @@ pub(super) fn send(
     } else {
         control.push(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::c_int::from(tos));
     }
+    match to.source.filter(|source| source.is_ipv4() == to.v4) {
+        Some(IpAddr::V4(source)) => {
+            let [source, unused] = [source, Ipv4Addr::UNSPECIFIED].map(raw_ipv4);
+            let source = libc::in_pktinfo { ipi_ifindex: 0, ipi_spec_dst: source, ipi_addr: unused };
+            control.push(libc::IPPROTO_IP, libc::IP_PKTINFO, source);
+        }
+        Some(IpAddr::V6(source)) => {
+            let ipi6_addr = libc::in6_addr { s6_addr: source.octets() };
+            let source = libc::in6_pktinfo { ipi6_addr, ipi6_ifindex: 0 };
+            control.push(libc::IPPROTO_IPV6, libc::IPV6_PKTINFO, source);
+        }
+        None => {}
+    }
     if let Some(segment) = segment {
         control.push(libc::SOL_UDP, libc::UDP_SEGMENT, segment);
     }
@@ -169,13 +189,13 @@ pub(super) fn receive(fd: &OwnedFd, buf: &mut [u8]) -> io::Result<ReceivedBatch>
     let len = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
     let Ok(len) = usize::try_from(len) else { return Err(io::Error::last_os_error()) };
     let from = address(&from).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))?;
-    let mut received = ReceivedBatch { len, from, tos: 0, segment: len.max(1) };
+    let mut received = ReceivedBatch { len, from: from.into(), tos: 0, segment: len.max(1) };
     // SAFETY: the kernel filled `message`, whose control buffer is still alive and is read only.
     unsafe { read_control(&message, &mut received) };
     Ok(received)
 }
 
-/// Takes traffic class and segment size from the control messages.
+/// Takes traffic class, segment size and local address from the control messages.
 ///
 /// # Safety
 /// `message` must come from a successful `recvmsg` and its control buffer must be alive.
@@ -198,11 +218,31 @@ unsafe fn read_control(message: &libc::msghdr, received: &mut ReceivedBatch) {
                     let size = data.cast::<libc::c_int>().read_unaligned();
                     received.segment = usize::try_from(size).unwrap_or(1).max(1);
                 }
+                (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
+                    let info = data.cast::<libc::in_pktinfo>().read_unaligned();
+                    let to = Ipv4Addr::from(info.ipi_addr.s_addr.to_ne_bytes());
+                    received.from.local = usable(to.into());
+                }
+                (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
+                    let info = data.cast::<libc::in6_pktinfo>().read_unaligned();
+                    received.from.local = usable(Ipv6Addr::from(info.ipi6_addr.s6_addr).into());
+                }
                 _ => {}
             }
             next = libc::CMSG_NXTHDR(message, next);
         }
     }
+}
+
+/// The address that a datagram came to, if answers can have it as their source: a group's cannot, and one of a link says nothing without
+/// the link.
+fn usable(address: IpAddr) -> Option<IpAddr> {
+    let address = address.to_canonical();
+    let is_one_hosts = match address {
+        IpAddr::V4(address) => !address.is_multicast() && !address.is_broadcast(),
+        IpAddr::V6(address) => !address.is_multicast() && !address.is_unicast_link_local(),
+    };
+    (is_one_hosts && !address.is_unspecified()).then_some(address)
 }
 
 fn low_byte(value: libc::c_int) -> u8 {
@@ -215,8 +255,12 @@ fn raw_v4(address: SocketAddrV4) -> libc::sockaddr_in {
     let mut raw: libc::sockaddr_in = unsafe { zeroed() };
     raw.sin_family = libc::AF_INET as libc::sa_family_t;
     raw.sin_port = address.port().to_be();
-    raw.sin_addr = libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) };
+    raw.sin_addr = raw_ipv4(*address.ip());
     raw
+}
+
+const fn raw_ipv4(address: Ipv4Addr) -> libc::in_addr {
+    libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) }
 }
 
 fn raw_v6(address: SocketAddrV6) -> libc::sockaddr_in6 {

@@ -20,6 +20,11 @@ pub(super) fn mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
 pub(super) fn prepare(fd: &OwnedFd, family: SocketFamily, any_address: bool) -> io::Result<()> {
     set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE)?;
     set(fd, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?;
+    // Which address a datagram came to; of IPv4 an IPv6 socket says that as well. A socket on one address has no other.
+    match family {
+        SocketFamily::V4 => set(fd, libc::IPPROTO_IP, libc::IP_PKTINFO, any_address.into())?,
+        SocketFamily::V6 => set(fd, libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO, any_address.into())?,
+    }
     if family == SocketFamily::V6 {
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_V6ONLY, (!any_address).into())?;
         set(fd, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE)?;

@@ -1,8 +1,9 @@
 use super::*;
-use crate::network::{Network, Plan};
+use crate::network::{Network, OuterRoutes, Plan};
 use crate::poll::{PollFd, wait};
 use crate::tun::Tun;
 use std::os::fd::AsFd;
+use std::time::Instant;
 
 fn bound(listen: &str) -> UdpSocket {
     UdpSocket::bind(Listen::Address(listen.parse().unwrap()), None).unwrap()
@@ -25,7 +26,7 @@ fn collect(socket: &UdpSocket, count: usize) -> Vec<(Vec<u8>, u8, SocketAddr)> {
             all.len()
         );
         while let Ok(ReceivedBatch { len, from, tos, segment }) = socket.recv(&mut buf) {
-            all.extend(buf[..len].chunks(segment).map(|datagram| (datagram.to_vec(), tos, from)));
+            all.extend(buf[..len].chunks(segment).map(|datagram| (datagram.to_vec(), tos, from.remote)));
         }
     }
     all
@@ -65,6 +66,77 @@ fn trains_cross_whole_with_their_traffic_class() {
             assert_eq!(*source, to_loopback(&sender, ip), "IPv4 is never written as IPv6");
         }
     }
+}
+
+/// A host with two addresses of each family.
+fn with_addresses(work: impl FnOnce() + Send + 'static) {
+    crate::testing::in_namespace(move || {
+        let tun = Tun::open("st-several").unwrap();
+        let addresses = ["10.77.0.1/24", "10.77.0.3/24", "fd77::1/64", "fd77::3/64"];
+        let addresses = addresses.map(|address| address.parse().unwrap()).into();
+        let plan = Plan { mtu: 1400, addresses, ..Plan::default() };
+        let _network = Network::set_up(tun.name(), &plan, None).unwrap();
+        crate::testing::bring_up_loopback();
+        // The kernel takes packets to IPv6 addresses a moment later.
+        let (mut routes, end) = (OuterRoutes::open().unwrap(), Instant::now() + Duration::from_secs(10));
+        for address in ["fd77::1", "fd77::3"] {
+            while routes.route(address.parse().unwrap(), None).unwrap().interface != "lo" {
+                assert!(Instant::now() < end, "no way to {address}");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        work();
+    });
+}
+
+#[test]
+fn datagrams_leave_with_the_address_that_was_asked_for_and_say_where_they_came() {
+    with_addresses(|| {
+        for (listen, first, second) in [
+            ("0.0.0.0:0", "10.77.0.1", "10.77.0.3"),
+            ("[::]:0", "10.77.0.1", "10.77.0.3"),
+            ("[::]:0", "fd77::1", "fd77::3"),
+        ] {
+            let (sender, receiver) = (bound(listen), bound(listen));
+            for (to, local) in [(first, second), (second, first), (first, first)] {
+                let local: IpAddr = local.parse().unwrap();
+                let place = Place { remote: to_loopback(&receiver, to), local: Some(local) };
+                // One alone, and a train.
+                for bytes in [numbered(100), numbered(3000)] {
+                    sender.send_train(place, 7, 1000, &bytes).unwrap();
+                    let mut fds = [PollFd::readable(receiver.as_fd())];
+                    assert_eq!(wait(&mut fds, Some(Duration::from_secs(10))).unwrap(), 1);
+                    let got = receiver.recv(&mut vec![0; RECEIVE_BYTES]).unwrap();
+                    assert_eq!((got.len, got.tos), (bytes.len(), 7), "{listen} {to}");
+                    let from = SocketAddr::new(local, sender.local().port());
+                    let expected = Place { remote: from, local: Some(to.parse().unwrap()) };
+                    assert_eq!(got.from, expected, "{listen}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn an_address_that_the_host_has_not_is_told_from_other_refusals() {
+    with_addresses(|| {
+        for (listen, to, gone) in [
+            ("0.0.0.0:0", "10.77.0.1", "10.77.0.9"),
+            ("[::]:0", "10.77.0.1", "10.77.0.9"),
+            ("[::]:0", "fd77::1", "fd77::9"),
+        ] {
+            let (sender, receiver) = (bound(listen), bound(listen));
+            let remote = to_loopback(&receiver, to);
+            for len in [100, 3000] {
+                let place = Place { remote, local: Some(gone.parse().unwrap()) };
+                let error = sender.send_train(place, 0, 1000, &numbered(len)).unwrap_err();
+                assert!(has_no_source(&error), "{listen} {to}: {error}");
+                sender.send_train(remote, 0, 1000, &numbered(len)).unwrap();
+            }
+            assert_eq!(sender.refused_trains(), 0, "that says nothing of trains");
+            assert_eq!(collect(&receiver, 4).len(), 4);
+        }
+    });
 }
 
 #[test]
@@ -121,7 +193,7 @@ fn datagram_too_big_error_keeps_trains_enabled() {
         let addresses = ["10.77.0.1/24".parse().unwrap()].into();
         let plan = Plan { mtu: 1300, addresses, ..Plan::default() };
         let _network = Network::set_up(tun.name(), &plan, None).unwrap();
-        let (sender, to) = (bound("10.77.0.1:0"), "10.77.0.2:8".parse().unwrap());
+        let (sender, to) = (bound("10.77.0.1:0"), SocketAddr::from(([10, 77, 0, 2], 8)));
         let error = sender.send_train(to, 0, 1400, &[0; 4200]).unwrap_err();
         assert!(is_too_big(&error), "{error}");
         assert_eq!(sender.refused_trains(), 0);
@@ -146,7 +218,7 @@ fn families() {
     let v4 = bound("127.0.0.1:0");
     assert!(!v4.reaches("[2001:db8::1]:1".parse().unwrap()));
     assert!(v4.reaches("[::ffff:192.0.2.1]:1".parse().unwrap()));
-    let error = v4.send_train("[::1]:9".parse().unwrap(), 0, 10, b"x").unwrap_err();
+    let error = v4.send_train("[::1]:9".parse::<SocketAddr>().unwrap(), 0, 10, b"x").unwrap_err();
     assert_eq!(error.raw_os_error(), Some(libc::EAFNOSUPPORT));
 }
 

@@ -17,7 +17,7 @@ impl Inlet for Receiving {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {}
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {}
 
     fn order(&mut self, order: outbound::Order) {
         if let outbound::Order::History(_, HistoryOrder::KeptUnit(receipt)) = order {
@@ -54,7 +54,8 @@ fn lone_packets_and_their_receipts() {
         halves.outbound.release(now, &mut wire);
         let (len, segment) = wire.trains.pop().unwrap();
         short += u64::from(len < packet.len());
-        let batch = Batch { from: NodeId(0).outer_v4(), tos: Tos(0), segment, bytes: &mut wire.bytes[..len] };
+        let batch =
+            Batch { from: NodeId(0).outer_v4().into(), tos: Tos(0), segment, bytes: &mut wire.bytes[..len] };
         halves.inbound.datagrams(batch, now, &mut receiving);
         wire.bytes.clear();
         for receipt in receiving.kept.drain(..) {

@@ -116,7 +116,7 @@ mod tests {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let now = Now { time: strait_clock::Time::ZERO, wall: WallTime::from_unix(since) };
         let own = NodeKeys::new(own, None);
-        let from = ([192, 0, 2, 1], 51820).into();
+        let from = std::net::SocketAddr::from(([192, 0, 2, 1], 51820));
         let mut random = Random::new(1);
         for (kind, refusal) in [
             (ForgedHeader::Wrap, Refusal::Forged),

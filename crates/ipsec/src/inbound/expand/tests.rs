@@ -123,7 +123,7 @@ fn batch_resumes_where_free_jobs_ran_out() {
     let mut receiver = Receiver::new(STRAIT).with_workers(1);
     let (mut at, mut calls) = (0, 0);
     while at < bytes.len() {
-        let batch = Batch { from: endpoint(), tos: Tos(0), segment, bytes: &mut bytes[at..] };
+        let batch = Batch { from: endpoint().into(), tos: Tos(0), segment, bytes: &mut bytes[at..] };
         let taken = receiver.half.datagrams(batch, NOW, &mut receiver.site);
         assert_eq!(taken % segment, 0, "whole datagrams");
         at += taken;

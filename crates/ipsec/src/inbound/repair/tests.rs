@@ -49,7 +49,7 @@ impl Ends {
 
     fn take(&mut self, datagram: &[u8], millis: u64) {
         let mut bytes = datagram.to_vec();
-        let batch = Batch { from: endpoint(), tos: Tos(0), segment: bytes.len(), bytes: &mut bytes };
+        let batch = Batch { from: endpoint().into(), tos: Tos(0), segment: bytes.len(), bytes: &mut bytes };
         let Receiver { half, site, .. } = &mut self.receiver;
         half.datagrams(batch, at(millis), site);
     }

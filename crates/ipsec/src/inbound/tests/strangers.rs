@@ -15,7 +15,7 @@ fn a_flood_of_strangers_is_counted_and_leaves_esp_and_peers_alone() {
     sender.drain();
     let from = |receiver: &mut Receiver, from: SocketAddr, bytes: &[u8]| {
         let (segment, mut bytes) = (bytes.len(), bytes.to_vec());
-        let batch = Batch { from, tos: Tos(0), segment, bytes: &mut bytes };
+        let batch = Batch { from: from.into(), tos: Tos(0), segment, bytes: &mut bytes };
         receiver.half.datagrams(batch, NOW, &mut receiver.site);
     };
     for number in 0..10_000_u32 {

@@ -224,7 +224,8 @@ fn peer_is_where_its_datagrams_come_from_in_udp_only() {
     receiver.take_direct(&behind_ip(&data[2], elsewhere));
     assert_eq!(receiver.peer.endpoint.get(), Some(endpoint()));
     let mut bytes = data[3].clone();
-    let batch = inbound::Batch { from: elsewhere, tos: Tos(0), segment: bytes.len(), bytes: &mut bytes };
+    let batch =
+        inbound::Batch { from: elsewhere.into(), tos: Tos(0), segment: bytes.len(), bytes: &mut bytes };
     receiver.half.datagrams(batch, crate::sample::NOW, &mut receiver.site);
     assert_eq!(receiver.peer.endpoint.get(), Some(elsewhere), "it goes on roaming");
 }

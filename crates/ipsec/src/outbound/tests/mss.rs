@@ -1,5 +1,7 @@
 //! SYNs announce segments that fit the tunnel.
 
+use std::net::SocketAddr;
+
 use super::*;
 use crate::{PeerSpec, outbound};
 
@@ -104,7 +106,7 @@ fn a_syn_fits_what_is_known_of_the_path_now() {
     sender.send(&all, &PLAIN);
     assert_eq!(sent(&mut sender), [syn(Version::V4, 1380).packet()]);
     // A move to another host says that all is to be found anew.
-    sender.peer.endpoint.set("192.0.2.77:9".parse().unwrap());
+    sender.peer.endpoint.set("192.0.2.77:9".parse::<SocketAddr>().unwrap());
     sender.send(&all, &PLAIN);
     assert_eq!(sent(&mut sender), [syn(Version::V4, 1240).packet()]);
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 
 use super::*;
+use crate::Place;
 use crate::outbound::Via;
 
 const STRANGER: &str = "203.0.113.9:4000";
@@ -20,8 +21,8 @@ fn sender() -> Sender {
     sender
 }
 
-fn to() -> SocketAddr {
-    STRANGER.parse().unwrap()
+fn to() -> Place {
+    STRANGER.parse::<SocketAddr>().unwrap().into()
 }
 
 fn control() -> Box<[u8]> {

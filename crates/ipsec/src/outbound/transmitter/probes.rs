@@ -112,9 +112,10 @@ impl Transmitter {
         if tx.own.quiet {
             return;
         }
-        if let Some(to) = tx.link.association.endpoint {
+        if let Some(to) = tx.link.association.place() {
             let heading = Heading { via: Via::Udp, to, tos: CONTROL_TOS };
-            self.departure.send_control(heading, &[0xff], tx.now, tx.outlet);
+            let latest = || Some(&tx.link.spec.counters.endpoint);
+            self.departure.send_control(heading, &[0xff], latest, tx.now, tx.outlet);
         }
     }
 

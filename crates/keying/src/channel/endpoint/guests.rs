@@ -84,7 +84,8 @@ impl Channels {
         match self.endpoint.accept(incoming, self.epoch.instant(now), buffer, config) {
             Ok((handle, connection)) => {
                 self.admitted |= guest.address != Address::Claimed;
-                let id = self.table.add(Channel::new(handle, connection, Some(guest), now), mark);
+                let local = connection.local_ip();
+                let id = self.table.add(Channel::new(handle, connection, Some(guest), local, now), mark);
                 if for_streams {
                     self.table.keep_for_streams(id);
                 }

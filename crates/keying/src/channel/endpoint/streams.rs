@@ -1,11 +1,10 @@
 //! Connections for streams: how this node begins them, and how they are lent.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use quinn_proto::{ConnectionEvent, ConnectionHandle, EndpointEvent};
 use strait_clock::Time;
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, Place};
 
 use super::super::lent::{LentConnection, LentEvent, StreamTransport};
 use super::super::transport::STREAMS_CID;
@@ -23,11 +22,11 @@ impl Channels {
     /// Begins a connection for streams with the node that has `key`, at `to`; nothing where streams are not served.
     pub(crate) fn connect_streams(
         &mut self,
-        to: SocketAddr,
+        to: Place,
         key: PublicKey,
         now: Time,
     ) -> Option<Result<ChannelId, CannotConnect>> {
-        let transport = self.streams.transport.as_ref()?.transport(to);
+        let transport = self.streams.transport.as_ref()?.transport(to.remote);
         let connected = self.tls.client(key, STREAMS).map_err(CannotConnect::Tls);
         let connected =
             connected.and_then(|tls| self.connect_with(to, key, (tls, transport, STREAMS_CID), now));

@@ -111,7 +111,7 @@ impl Handshakes {
         let made = NewPair::new(plan, keys, now, context);
         peer.initiation.completed();
         peer.introduced(theirs.capabilities.clone());
-        if let Some(from) = self.channels.remote(id) {
+        if let Some(from) = self.channels.place(id) {
             sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };

@@ -1,7 +1,7 @@
 //! Handshakes that this node begins at several addresses of one peer: they overlap, and the first that proves the peer's key
 //! goes on alone.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use strait_clock::Time;
 use strait_ipsec::PeerId;
@@ -35,7 +35,7 @@ impl Handshakes {
     fn connect_next(&mut self, sessions: &mut Sessions, id: PeerId, since: Time, now: Time) {
         let Some((peer, context)) = sessions.with(id) else { return };
         while let Some(to) = peer.race.take_next(now) {
-            let why = match self.channels.connect(to, peer.config.key, now) {
+            let why = match self.channels.connect(peer.place_at(to), peer.config.key, now) {
                 Ok(channel) => {
                     if peer.race.oldest().is_none() {
                         peer.initiation.connecting(channel, since);
@@ -89,14 +89,34 @@ impl Handshakes {
         self.connect_next(sessions, id, since, now);
     }
 
+    /// The handshake at `to` is lost: nothing can leave to there, as the only address for that is the tunnel's.
+    pub(crate) fn cannot_leave(
+        &mut self,
+        sessions: &mut Sessions,
+        (id, to): (PeerId, SocketAddr),
+        tunnel: IpAddr,
+        now: Time,
+    ) {
+        let begun = self
+            .owners
+            .iter()
+            .filter(|(_, owner)| owner.peer == id && matches!(owner.stage, ChannelStage::Connecting));
+        let there =
+            begun.map(|(channel, _)| *channel).find(|channel| self.channels.remote(*channel) == Some(to));
+        if let Some(channel) = there {
+            self.abandon([channel]);
+            self.lost(sessions, id, channel, HandshakeFailure::NoSource { tunnel }, now);
+        }
+    }
+
     /// The peer proved its key on a channel: the attempt goes on there, and nowhere else.
     pub(super) fn win(&mut self, sessions: &mut Sessions, id: PeerId, channel: ChannelId) {
-        let at = self.channels.remote(channel);
+        let at = self.channels.place(channel);
         let Some((peer, _)) = sessions.with(id) else { return };
         if let InitiationState::Connecting { since, .. } = peer.initiation.state() {
             peer.initiation.connecting(channel, since);
         }
-        peer.race.proved(at);
+        peer.race.proved(at.map(|at| at.remote));
         let (others, _) = peer.race.end();
         let is_new = peer.pairs.in_use().is_none();
         self.abandon(others.into_iter().filter(|other| *other != channel));

@@ -99,7 +99,7 @@ impl Handshakes {
         let (role, agreement) = (Role::Responder, &agreement);
         let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
         let NewPair { inbound, outbound, pair } = NewPair::new(plan, keys, now, context);
-        if let Some(from) = self.channels.remote(id) {
+        if let Some(from) = self.channels.place(id) {
             sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };

@@ -1,9 +1,7 @@
 //! Connections for streams: those that this node begins, and those that it lends once the peer is known.
 
-use std::net::SocketAddr;
-
 use strait_clock::Time;
-use strait_ipsec::{PeerId, Reason, inbound};
+use strait_ipsec::{PeerId, Place, Reason, inbound};
 
 use super::super::peer::initiation::InitiationState;
 use super::super::sessions::Sessions;
@@ -38,7 +36,7 @@ impl Handshakes {
             self.owners.remove(&channel);
             self.channels.close(channel, CloseCode::GaveUp, now);
         }
-        match self.channels.connect_streams(to, peer.config.key, now) {
+        match self.channels.connect_streams(peer.place_at(to), peer.config.key, now) {
             Some(Ok(channel)) => {
                 self.owners.insert(channel, ChannelOwner { peer: id, stage: ChannelStage::Streams });
             }
@@ -69,8 +67,9 @@ impl Handshakes {
             self.channels.refuse(Reason::TooOften);
             return self.channels.close(id, CloseCode::TooOften, now);
         }
+        let place = self.channels.place(id).unwrap_or(from.into());
         self.lend_to(id, Some((peer, key)), now);
-        self.begin_where_proved(sessions, peer, from, now);
+        self.begin_where_proved(sessions, peer, place, now);
     }
 
     /// Returns a channel of a peer that is at such a stage.
@@ -81,7 +80,7 @@ impl Handshakes {
 
     /// Begins a session with a peer that proved that it is at `from`, if there is none and it begins none: this node was restarted, which
     /// the peer does not know. What streams send waits for a session.
-    fn begin_where_proved(&mut self, sessions: &mut Sessions, id: PeerId, from: SocketAddr, now: Time) {
+    fn begin_where_proved(&mut self, sessions: &mut Sessions, id: PeerId, from: Place, now: Time) {
         let begins = self
             .channel_at(id, |stage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. }));
         if begins.is_some() || sessions.peers.get(id).is_none_or(|peer| peer.pairs.in_use().is_some()) {

@@ -39,7 +39,7 @@ pub(crate) struct Race {
     next_at: Time,
     /// Handshakes of which none has proved the peer's key.
     channels: Vec<ChannelId>,
-    /// The reason for the end of the first that ended.
+    /// The reason for the end of the first that ended; an address that nothing can leave to gives no reason where another does.
     ended: Option<HandshakeFailure>,
     /// The place at which the peer proved its key last, if no session came of it.
     fruitless: Option<SocketAddr>,
@@ -90,7 +90,9 @@ impl Race {
 
     /// There is, or can be, no handshake at one of the addresses any more.
     pub(crate) fn failed(&mut self, why: HandshakeFailure) {
-        self.ended.get_or_insert(why);
+        if matches!(self.ended, None | Some(HandshakeFailure::NoSource { .. })) {
+            self.ended = Some(why);
+        }
     }
 
     /// The oldest handshake that is under way.
@@ -193,6 +195,19 @@ mod tests {
         }
         let mapped = vec!["[::ffff:192.0.2.9]:5".parse().unwrap(), list("4.1")[0], list("6.1")[0]];
         assert_eq!(in_turn(mapped.clone()), [mapped[0], mapped[2], mapped[1]]);
+    }
+
+    #[test]
+    fn an_address_that_nothing_can_leave_to_gives_no_reason_where_another_does() {
+        let mut race = Race::default();
+        let nothing_leaves = HandshakeFailure::NoSource { tunnel: "10.77.0.1".parse().unwrap() };
+        race.failed(nothing_leaves.clone());
+        assert_eq!(race.end().1, Some(nothing_leaves.clone()));
+        race.failed(nothing_leaves.clone());
+        race.failed(HandshakeFailure::TimedOut);
+        race.failed(HandshakeFailure::Tls("no".to_owned()));
+        race.failed(nothing_leaves);
+        assert_eq!(race.end().1, Some(HandshakeFailure::TimedOut));
     }
 
     #[test]

@@ -141,7 +141,7 @@ impl SessionlessPeers {
         for id in due {
             let Some(mut sa) = self.make(context, now, id).map(Box::new) else { continue };
             let Some(peer) = self.peers.get_mut(&id) else { continue };
-            if let Some(to) = peer.config.spec.counters.endpoint.get()
+            if let Some(to) = peer.config.spec.counters.endpoint.place()
                 && let Some(datagram) = empty(&mut sa)
             {
                 context.order_out(outbound::Order::Transmit(Via::Udp, to, datagram));

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_ipsec::inbound::HeldDatagram;
-use strait_ipsec::{InboundSa, PeerId, Usage, inbound};
+use strait_ipsec::{InboundSa, PeerId, Place, Usage, inbound};
 use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind, Name};
 use strait_wire::{Spi, Tos};
 
@@ -43,7 +43,7 @@ struct KeyInWaiting {
     sa: InboundSa,
     datagrams: Vec<HeldDatagram>,
     /// The acknowledgement, after which packets come without the header, so that it is not sent before the association is there.
-    answer: Option<(Acknowledgement, Option<SocketAddr>)>,
+    answer: Option<(Acknowledgement, Option<Place>)>,
 }
 
 impl KeysHere {
@@ -80,7 +80,7 @@ impl KeysHere {
         context: &mut ControlContext,
         id: PeerId,
         mark: u64,
-    ) -> Vec<(Acknowledgement, Option<SocketAddr>)> {
+    ) -> Vec<(Acknowledgement, Option<Place>)> {
         let mut answers = Vec::new();
         for key in self.keys.range_mut((id, Spi(0))..=(id, Spi(u32::MAX))).map(|(_, key)| key) {
             let Some(waits) = key.waits.take_if(|waits| waits.mark <= mark) else { continue };
@@ -95,7 +95,7 @@ impl KeysHere {
     }
 
     /// Keeps an acknowledgement of a key that waits; false when it does not wait.
-    fn keep_answer(&mut self, id: PeerId, answer: (Acknowledgement, Option<SocketAddr>)) -> bool {
+    fn keep_answer(&mut self, id: PeerId, answer: (Acknowledgement, Option<Place>)) -> bool {
         let AcknowledgementKind::Bound { spi, .. } = answer.0.0 else { return false };
         let waits = self.keys.get_mut(&(id, spi)).and_then(|key| key.waits.as_mut());
         waits.map(|waits| waits.answer = Some(answer)).is_some()
@@ -121,7 +121,7 @@ impl SessionlessPeers {
     pub(crate) fn datagram(
         &mut self,
         context: &mut ControlContext,
-        from: SocketAddr,
+        from: Place,
         tos: Tos,
         bytes: &[u8],
         time: strait_clock::Time,
@@ -154,7 +154,7 @@ impl SessionlessPeers {
         &mut self,
         context: &mut ControlContext,
         now: Now,
-        (from, tos): (SocketAddr, Tos),
+        (from, tos): (Place, Tos),
         bytes: &[u8],
     ) {
         let mut rest = Vec::new();
@@ -166,7 +166,7 @@ impl SessionlessPeers {
             Verdict::New(candidate) => self.new_key(context, now, (from, tos), *candidate, bytes),
             Verdict::KeyPacket(waited) => rest = waited,
             Verdict::Waits => {}
-            Verdict::Refused(why) => self.refused(context, now, from, why),
+            Verdict::Refused(why) => self.refused(context, now, from.remote, why),
         }
         // What waited for a key packet is itself none.
         rest.into_iter().for_each(|waited| self.look_at(context, now, waited));
@@ -192,7 +192,7 @@ impl SessionlessPeers {
         &mut self,
         context: &mut ControlContext,
         now: Now,
-        (from, tos): (SocketAddr, Tos),
+        (from, tos): (Place, Tos),
         mut candidate: Candidate,
         bytes: &[u8],
     ) {
@@ -237,7 +237,7 @@ impl SessionlessPeers {
     }
 
     /// Does what the receiver wants. `from` is where the datagram came from that was looked at.
-    pub(super) fn take_events(&mut self, context: &mut ControlContext, now: Now, from: Option<SocketAddr>) {
+    pub(super) fn take_events(&mut self, context: &mut ControlContext, now: Now, from: Option<Place>) {
         while let Some(event) = self.receiver.poll_event() {
             match event {
                 ReceiverEvent::LookUp(name) if context.looks_up => {
@@ -255,7 +255,7 @@ impl SessionlessPeers {
                     let known =
                         self.peers.get(&peer).and_then(|peer| peer.config.spec.counters.endpoint.get());
                     let elsewhere = heard_from.or(from.filter(|_| known.is_none()));
-                    let elsewhere = elsewhere.filter(|to| Some(*to) != known);
+                    let elsewhere = elsewhere.filter(|to| Some(to.remote) != known);
                     if self.keys.keep_answer(peer, (acknowledgement, elsewhere)) {
                         continue;
                     }

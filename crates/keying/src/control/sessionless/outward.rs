@@ -2,11 +2,10 @@
 
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
-use strait_ipsec::{HeaderChange, OutboundSa, PeerId, Usage, outbound};
+use strait_ipsec::{HeaderChange, OutboundSa, PeerId, Place, Usage, outbound};
 use strait_wire::Spi;
 use strait_wire::sessionless::Acknowledgement;
 
@@ -37,7 +36,7 @@ pub(super) struct OutboundState {
     /// Why no key could be begun, if one is wanted.
     pub(super) refused: Option<CannotSend>,
     /// What the peer is to be told under the next key.
-    answers: VecDeque<(Acknowledgement, Option<SocketAddr>)>,
+    answers: VecDeque<(Acknowledgement, Option<Place>)>,
     /// How many keys were begun.
     pub(super) begun: u64,
 }
@@ -185,7 +184,7 @@ impl SessionlessPeers {
         now: Now,
         id: PeerId,
         acknowledgement: Acknowledgement,
-        elsewhere: Option<SocketAddr>,
+        elsewhere: Option<Place>,
     ) {
         let Some(peer) = self.peers.get_mut(&id) else { return };
         if peer.change.has_session() || peer.out.has_key(now.time) {

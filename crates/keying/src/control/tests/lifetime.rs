@@ -465,7 +465,7 @@ fn unknown_spis_from_forged_addresses_provoke_little() {
     world.run(10 * SECOND);
     for number in 0..6000_u32 {
         let from = if number % 2 == 0 { address(1) } else { address(7) };
-        world.notice(0, Notice::UnknownSpi(from, Spi(0x0500_0000 + number)));
+        world.notice(0, Notice::UnknownSpi(from.into(), Spi(0x0500_0000 + number)));
         world.run(Duration::from_millis(100));
     }
     let provoked = world.started(0).len() - 1;
@@ -541,7 +541,7 @@ fn unknown_spis_from_where_a_peer_was_in_an_earlier_run_begin_a_handshake_there_
     let sent = world.sent;
     for number in 0..6000_u32 {
         let from = if number % 2 == 0 { elsewhere } else { address(7) };
-        world.notice(0, Notice::UnknownSpi(from, Spi(0x0500_0000 + number)));
+        world.notice(0, Notice::UnknownSpi(from.into(), Spi(0x0500_0000 + number)));
         world.run(Duration::from_millis(100));
     }
     let provoked = world.started(0).len();
@@ -553,6 +553,6 @@ fn unknown_spis_from_where_a_peer_was_in_an_earlier_run_begin_a_handshake_there_
     world.add(1, peer(0, Where::Unknown, Start::OnTraffic));
     world.roam(1, elsewhere);
     world.ask(0, |control, now| control.remember_place(PeerId(1), elsewhere, now));
-    world.notice(0, Notice::UnknownSpi(elsewhere, Spi(0x0500_0000)));
+    world.notice(0, Notice::UnknownSpi(elsewhere.into(), Spi(0x0500_0000)));
     assert!(world.run_until(1, ControlWorld::both_up));
 }

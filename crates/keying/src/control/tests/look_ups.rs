@@ -86,7 +86,7 @@ fn handshakes_that_wait_are_bounded_for_each_source() {
     world.ask(0, |control, _| control.look_up_strangers());
     for node in 1..=6 {
         let mut rogue = Rogue::with_key(&world, node);
-        assert!(rogue.channels.connect(address(0), key(0).public(), world.now).is_ok());
+        assert!(rogue.channels.connect(address(0).into(), key(0).public(), world.now).is_ok());
         rogue.exchange(&mut world, SECOND / 10);
     }
     let full = |event: &ControlEvent| matches!(event, ControlEvent::Refused { why: Refusal::Full(_), .. });

@@ -47,7 +47,7 @@ impl Rogue {
             self.speak(world);
             world.run(Duration::from_millis(5));
             for bytes in core::mem::take(&mut world.stray) {
-                self.channels.datagram(address(0), Ecn::NotEct, &bytes, world.now);
+                self.channels.datagram(address(0).into(), Ecn::NotEct, &bytes, world.now);
                 self.speak(world);
             }
         }
@@ -69,7 +69,7 @@ fn connected() -> (ControlWorld, Rogue, ChannelId) {
     let mut world = ControlWorld::new(1, 1, FAIR);
     world.add(0, peer(1, Where::Unknown, Start::OnTraffic));
     let mut rogue = Rogue::new(&world);
-    let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+    let id = rogue.channels.connect(address(0).into(), key(0).public(), world.now).ok().unwrap();
     rogue.exchange(&mut world, Duration::from_millis(100));
     assert!(matches!(rogue.signals[..], [(_, Signal::Connected)]), "{:?}", rogue.signals);
     (world, rogue, id)
@@ -167,7 +167,7 @@ fn a_peer_that_begins_again_and_again_is_bounded() {
     rogue.channels.write(first, &offer().emit());
     for _ in 0..20 {
         rogue.exchange(&mut world, Duration::from_millis(50));
-        let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+        let id = rogue.channels.connect(address(0).into(), key(0).public(), world.now).ok().unwrap();
         rogue.exchange(&mut world, Duration::from_millis(50));
         rogue.channels.write(id, &offer().emit());
     }
@@ -184,7 +184,7 @@ fn a_peer_that_completes_handshakes_without_end_gets_few_keys() {
     let (mut world, mut rogue, _) = connected();
     let began = world.now;
     for _ in 0..200 {
-        let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+        let id = rogue.channels.connect(address(0).into(), key(0).public(), world.now).ok().unwrap();
         rogue.exchange(&mut world, Duration::from_millis(20));
         rogue.channels.write(id, &offer().emit());
         rogue.exchange(&mut world, Duration::from_millis(30));
@@ -203,7 +203,7 @@ fn a_peer_that_completes_handshakes_without_end_gets_few_keys() {
     // An honest handshake a little later is accepted.
     rogue.exchange(&mut world, 2 * SECOND);
     let before = accepts(&rogue);
-    let id = rogue.channels.connect(address(0), key(0).public(), world.now).ok().unwrap();
+    let id = rogue.channels.connect(address(0).into(), key(0).public(), world.now).ok().unwrap();
     rogue.exchange(&mut world, Duration::from_millis(100));
     rogue.channels.write(id, &offer().emit());
     rogue.exchange(&mut world, Duration::from_millis(100));

@@ -136,7 +136,7 @@ fn notices_from_before_the_new_keys_begin_no_second_handshake() {
     // Their packet threads said so before they were given the new associations.
     for (node, other) in [(0, 1_u8), (1, 0)] {
         world.notice(node, Notice::NeedsSa(PeerId(other.into())));
-        world.notice(node, Notice::UnknownSpi(address(other), Spi(0x0400_0001)));
+        world.notice(node, Notice::UnknownSpi(address(other).into(), Spi(0x0400_0001)));
     }
     world.run(SECOND);
     assert_eq!((0..2).map(|node| world.started(node).len()).collect::<Vec<_>>(), started);

@@ -40,7 +40,7 @@ fn rogue(world: &ControlWorld, node: u8) -> Rogue {
 /// Begins `count` connections for streams with node 0.
 fn begin(rogue: &mut Rogue, world: &mut ControlWorld, count: usize) {
     for _ in 0..count {
-        let begun = rogue.channels.connect_streams(address(0), key(0).public(), world.now);
+        let begun = rogue.channels.connect_streams(address(0).into(), key(0).public(), world.now);
         assert!(begun.is_some_and(|begun| begun.is_ok()));
         rogue.exchange(world, Duration::from_millis(20));
     }
@@ -143,7 +143,7 @@ fn connections_for_streams_from_unproven_addresses_are_as_few_as_handshakes() {
     let mut most = 0;
     for number in 0..200_u8 {
         let mut stranger = rogue(&world, 9);
-        let begun = stranger.channels.connect_streams(address(0), key(0).public(), world.now);
+        let begun = stranger.channels.connect_streams(address(0).into(), key(0).public(), world.now);
         assert!(begun.is_some_and(|begun| begun.is_ok()));
         stranger.channels.flush(world.now);
         while let Some(datagram) = stranger.channels.next_transmit() {

@@ -72,7 +72,7 @@ fn there_is_room_for_so_many_and_a_quarter_of_it_for_one_network() {
     let mut world = self::world(0, 8);
     for node in 1..4 {
         let mut rogue = Rogue::with_key(&world, node);
-        assert!(rogue.channels.connect(address(0), key(0).public(), world.now).is_ok());
+        assert!(rogue.channels.connect(address(0).into(), key(0).public(), world.now).is_ok());
         rogue.exchange(&mut world, SECOND);
     }
     assert_eq!((world.nodes[0].unlisted.len(), refused_as_full(&world)), (2, 1));

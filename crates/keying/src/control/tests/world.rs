@@ -282,7 +282,7 @@ impl ControlWorld {
         let it = &mut self.nodes[node];
         let Some(sa) = it.inbound.get(&spi) else {
             self.unknown += 1;
-            return self.notice(node, Notice::UnknownSpi(from, spi));
+            return self.notice(node, Notice::UnknownSpi(from.into(), spi));
         };
         sa.usage().note(1, PACKET, now);
         let peer = it.owners[&spi];
@@ -373,7 +373,9 @@ impl ControlWorld {
                     it.outbound.remove(&peer);
                 }
             }
-            Order::Transmit(_, to, bytes) | Order::Answer(_, to, bytes) => self.launch(node, to, bytes),
+            Order::Transmit(_, to, bytes) | Order::Answer(_, to, bytes) => {
+                self.launch(node, to.remote, bytes)
+            }
             Order::Keepalive(peer) => {
                 it.keepalives.push(now);
                 let to = it.endpoint(peer).expect("a keepalive to nowhere");

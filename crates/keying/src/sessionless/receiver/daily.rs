@@ -1,7 +1,6 @@
 //! Daily keys at a receiver: which day a header is of, and what is shared on it.
 
-use std::net::SocketAddr;
-
+use strait_ipsec::Place;
 use strait_wire::sessionless::{AcknowledgementKind, Header, Name};
 
 use super::known::passed;
@@ -22,7 +21,7 @@ impl Receiver {
         name: Name,
         header: &Header,
         length: EpochLength,
-        from: SocketAddr,
+        from: Place,
     ) -> Result<Option<Day>, Refusal> {
         let (is_daily, _) = without_daily_keys(header.algorithms);
         if !is_daily {
@@ -52,7 +51,7 @@ impl Receiver {
     }
 
     /// Has the sender told that it had better do without keys of this day.
-    fn say_unknown_day(&mut self, now: Now, name: Name, header: &Header, from: SocketAddr) {
+    fn say_unknown_day(&mut self, now: Now, name: Name, header: &Header, from: Place) {
         let Some(sender) = self.senders.peek(name) else { return };
         if header.answer && passed(sender.undated, now.time) {
             sender.undated = Some(now.time);

@@ -1,8 +1,7 @@
 //! Key packets: the secret of an epoch, encapsulated to this node's ML-KEM key.
 
-use std::net::SocketAddr;
-
 use aws_lc_rs::digest::{SHA256, digest};
+use strait_ipsec::Place;
 use strait_wire::sessionless::{AcknowledgementKind, KeyPacket};
 
 use super::known::{ReceivedSecret, passed};
@@ -18,7 +17,7 @@ impl Receiver {
         &mut self,
         now: Now,
         own: &NodeKeys,
-        from: SocketAddr,
+        from: Place,
         datagram: &[u8],
     ) -> Result<Verdict, Refusal> {
         let packet = KeyPacket::parse(datagram).map_err(|_| Refusal::Malformed)?;

@@ -1,8 +1,6 @@
 //! What a datagram with a header is: cheap checks first, then those that cost.
 
-use std::net::SocketAddr;
-
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, Place};
 use strait_wire::sessionless::{AcknowledgementKind, HEADER_TYPE, Header, KEY_PACKET_TYPE, Name};
 use strait_wire::{Esn, Spi};
 
@@ -20,7 +18,8 @@ use crate::sessionless::shared::{Direction, Kij, Kijn};
 
 impl Receiver {
     /// Tells what a sessionless datagram is (first byte 0x10 to 0x1F).
-    pub fn look(&mut self, now: Now, own: &NodeKeys, from: SocketAddr, datagram: &[u8]) -> Verdict {
+    pub fn look(&mut self, now: Now, own: &NodeKeys, from: impl Into<Place>, datagram: &[u8]) -> Verdict {
+        let from = from.into();
         let looked = match datagram.first() {
             Some(&HEADER_TYPE) => self.header(now, own, from, datagram),
             Some(&KEY_PACKET_TYPE) => self.key_packet(now, own, from, datagram),
@@ -32,13 +31,7 @@ impl Receiver {
         })
     }
 
-    fn header(
-        &mut self,
-        now: Now,
-        own: &NodeKeys,
-        from: SocketAddr,
-        datagram: &[u8],
-    ) -> Result<Verdict, Refusal> {
+    fn header(&mut self, now: Now, own: &NodeKeys, from: Place, datagram: &[u8]) -> Result<Verdict, Refusal> {
         let HeaderInFront { header, bytes, low } = HeaderInFront::read(datagram)?;
         let name = self.name_of(header.source);
         if let Some(peer) = self.in_use(name, header.spi, bytes) {
@@ -93,7 +86,7 @@ impl Receiver {
         name: Name,
         header: &Header,
         number: Esn,
-        from: SocketAddr,
+        from: Place,
     ) -> Result<(PeerId, Esn), Refusal> {
         let sender = self.senders.peek(name).ok_or(Refusal::UnknownName)?;
         let (peer, mark) = (sender.known.peer, Esn(sender.floor));
@@ -143,7 +136,7 @@ impl Receiver {
         now: Now,
         name: Name,
         header: &Header,
-        from: SocketAddr,
+        from: Place,
         datagram: &[u8],
     ) -> Result<Verdict, Refusal> {
         let Some(sender) = self.senders.peek(name) else { return Err(Refusal::UnknownName) };
@@ -169,7 +162,7 @@ impl Receiver {
         &mut self,
         now: Now,
         name: Name,
-        from: SocketAddr,
+        from: Place,
         datagram: &[u8],
     ) -> Result<Verdict, Refusal> {
         if self.unknown.get(name).is_some_and(|until| *until > now.time) {

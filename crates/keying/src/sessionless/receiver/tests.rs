@@ -1,8 +1,9 @@
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use strait_crypto::{Suite, SuiteSet};
-use strait_ipsec::Payloads;
+use strait_ipsec::{Payloads, Place};
 
 use strait_wire::esp;
 use strait_wire::sessionless::{CHECK_LEN, Header};
@@ -17,8 +18,8 @@ use crate::sessionless::{
 /// 2026-01-01 0:10 UTC.
 const NOON: u64 = 978_307_800_000_000;
 
-fn from() -> SocketAddr {
-    "192.0.2.1:4500".parse().unwrap()
+fn from() -> Place {
+    "192.0.2.1:4500".parse::<SocketAddr>().unwrap().into()
 }
 
 fn at(millis: u64) -> Now {

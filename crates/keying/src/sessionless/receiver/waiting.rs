@@ -1,9 +1,9 @@
 //! Datagrams that wait for a card or a key packet, bounded for each sender and for all.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 
 use strait_clock::Time;
+use strait_ipsec::Place;
 
 /// Most datagrams that wait for one sender: the first flight of a TCP connection (RFC 6928: ten segments) and a key packet's delay.
 const DATAGRAMS: usize = 16;
@@ -16,7 +16,7 @@ const BYTES_IN_ALL: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingDatagram {
     /// From where it came.
-    pub from: SocketAddr,
+    pub from: Place,
     /// Its bytes.
     pub bytes: Box<[u8]>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Waiting {
 
 impl Waiting {
     /// Keeps a copy of a datagram; false when there is no room.
-    pub(super) fn push(&mut self, all: &mut WaitingBytes, now: Time, from: SocketAddr, bytes: &[u8]) -> bool {
+    pub(super) fn push(&mut self, all: &mut WaitingBytes, now: Time, from: Place, bytes: &[u8]) -> bool {
         let full = self.datagrams.len() >= DATAGRAMS || self.bytes + bytes.len() > BYTES;
         if full || all.0 + bytes.len() > BYTES_IN_ALL {
             return false;
@@ -62,7 +62,11 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_for_each_and_for_all() {
-        let (mut all, from, now) = (WaitingBytes::default(), "192.0.2.1:1".parse().unwrap(), Time::ZERO);
+        let (mut all, from, now) = (
+            WaitingBytes::default(),
+            "192.0.2.1:1".parse::<std::net::SocketAddr>().unwrap().into(),
+            Time::ZERO,
+        );
         let mut one = Waiting::default();
         let kept = (0..40).filter(|_| one.push(&mut all, now, from, &[0; 100])).count();
         assert_eq!(kept, DATAGRAMS);

@@ -236,7 +236,7 @@ fn secrets_that_are_derived_are_wiped_with_those_of_the_day() {
     // A header that comes meanwhile is derived for anew.
     pair.send(NOON + 100, 0, 2);
     assert_eq!(pair.got(), [1, 2]);
-    let from = FROM.parse().unwrap();
+    let from: std::net::SocketAddr = FROM.parse().unwrap();
     let refused = pair.other.receiver.look(at(NOON + 100), &pair.one.own, from, &pair.capture[0]);
     assert!(matches!(refused, Verdict::Refused(_) | Verdict::Known { .. }), "{refused:?}");
 }

@@ -200,7 +200,7 @@ impl PingEnd {
                 }
                 Verdict::KeyPacket(waited) => {
                     for mut waiting in waited {
-                        let brought = self.take(now, waiting.from, &mut waiting.bytes)?;
+                        let brought = self.take(now, waiting.from.remote, &mut waiting.bytes)?;
                         delivered = delivered.or(brought);
                     }
                 }
@@ -216,7 +216,7 @@ impl PingEnd {
         }
         for name in self.events()? {
             for mut waiting in self.learn(name)? {
-                let brought = self.take(now, waiting.from, &mut waiting.bytes)?;
+                let brought = self.take(now, waiting.from.remote, &mut waiting.bytes)?;
                 delivered = delivered.or(brought);
             }
         }

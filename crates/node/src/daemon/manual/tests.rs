@@ -142,8 +142,10 @@ fn notices_about_others_are_given_back() {
     let entry = folder.entry(&mut Roster::default(), "endpoint = \"192.0.2.2:4500\"\n");
     let id = entry.spec.id;
     drop(peers.add(entry, None, at(0)));
-    let (from, spi) = ("192.0.2.9:7".parse().unwrap(), Spi(0x0400_0001));
-    for other in [Notice::NeedsSa(PeerId(77)), Notice::UnknownSpi(from, spi), Notice::Moved(PeerId(77))] {
+    let (from, spi) = ("192.0.2.9:7".parse::<std::net::SocketAddr>().unwrap(), Spi(0x0400_0001));
+    for other in
+        [Notice::NeedsSa(PeerId(77)), Notice::UnknownSpi(from.into(), spi), Notice::Moved(PeerId(77))]
+    {
         assert_eq!(peers.notice(other.clone(), at(1)), Some(other));
     }
     for own in

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use strait_clock::Time;
 use strait_ipsec::inbound::{ExpandJob, Inlet};
 use strait_ipsec::outbound::{self, CompressJob, Outlet, Train, TransmitRefused};
-use strait_ipsec::{Notice, Reason};
+use strait_ipsec::{Notice, Place, Reason};
 use strait_wire::{Tos, vnet};
 
 use crate::SimDatagram;
@@ -56,7 +56,7 @@ impl Outlet for SiteOutlets {
         let refused = self.refuses.take();
         for datagram in train.datagrams() {
             let bytes = datagram.to_vec();
-            let (from, to, tos) = (self.address, train.to, train.tos);
+            let (from, to, tos) = (self.address, train.to.remote, train.tos);
             let datagram = SimDatagram { at: self.now, from, to, tos, fragments: false, bytes };
             self.sent.push((datagram, refused.is_none()));
         }
@@ -86,7 +86,7 @@ impl Inlet for SiteOutlets {
         Ok(())
     }
 
-    fn control(&mut self, _: SocketAddr, _: Tos, _: &[u8]) {
+    fn control(&mut self, _: Place, _: Tos, _: &[u8]) {
         self.control += 1;
     }
 

@@ -151,7 +151,7 @@ impl DataSite {
         let (from, tos, segment) = (brought.from, brought.tos, brought.segment);
         let mut rest = brought.bytes.as_mut_slice();
         while !rest.is_empty() {
-            let batch = Batch { from, tos, segment, bytes: rest };
+            let batch = Batch { from: from.into(), tos, segment, bytes: rest };
             let taken = self.inbound.datagrams(batch, now, &mut self.outlets);
             rest = rest.split_at_mut(taken).1;
             if !rest.is_empty() && !self.inbound.make_room(now, &mut self.outlets) {
@@ -184,7 +184,11 @@ impl DataSite {
         let mut bytes = datagram.bytes.clone();
         let (from, tos, segment) = (datagram.from, datagram.tos, bytes.len());
         let now = self.seen.now;
-        self.witness.datagrams(Batch { from, tos, segment, bytes: &mut bytes }, now, &mut self.seen);
+        self.witness.datagrams(
+            Batch { from: from.into(), tos, segment, bytes: &mut bytes },
+            now,
+            &mut self.seen,
+        );
         // What it would hold back has left as it came.
         self.witness.timeout(NEVER, &mut self.seen);
         self.witness.caught_up();

@@ -141,7 +141,7 @@ impl KeyNode {
                 hold(used.is_none_or(|used| used == spi), || format!("{spi} withdrawn, {used:?} is used"))?;
             }
             outbound::Order::Transmit(_, to, bytes) | outbound::Order::Answer(_, to, bytes) => {
-                self.messages.push(KeyMessage::Control(to, bytes));
+                self.messages.push(KeyMessage::Control(to.remote, bytes));
             }
             outbound::Order::Probe(peer) => self.messages.push(KeyMessage::Probe(peer)),
             outbound::Order::Alive(peer) => self.messages.push(KeyMessage::Alive(peer)),
@@ -218,7 +218,7 @@ impl KeyNode {
     /// What the receiving half does with an ESP packet; whom it is from.
     pub(super) fn esp(&mut self, from: SocketAddr, spi: Spi, now: Time) -> Option<PeerId> {
         let Some(half) = self.inbound.get_mut(&spi) else {
-            self.control.notice(Notice::UnknownSpi(from, spi), now);
+            self.control.notice(Notice::UnknownSpi(from.into(), spi), now);
             return None;
         };
         half.usage.note(1, 1_400, now);

@@ -99,7 +99,7 @@ impl KeyWorld {
         let from = self.nodes[peer].address;
         let control = &mut self.nodes[node].control;
         match form & 1 {
-            0 => control.notice(Notice::UnknownSpi(from, Spi(u32::MAX - u32::from(form))), self.now),
+            0 => control.notice(Notice::UnknownSpi(from.into(), Spi(u32::MAX - u32::from(form))), self.now),
             _ => {
                 let mut bytes = [form; 1_200];
                 bytes[0] |= 0xc0;
