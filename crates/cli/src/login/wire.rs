@@ -1,6 +1,7 @@
 //! A stream of a login as its ends have it: reads and writes that do not wait, and what waits to be written.
 
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 
@@ -72,6 +73,12 @@ impl Wire {
         let length = write_some(&mut self.stream, rest)?;
         self.written += length;
         Ok(length > 0)
+    }
+
+    /// Says that nothing more is written. What the other end says is still read.
+    pub(crate) fn end(&self) {
+        // One that is gone hears nothing.
+        let _ = self.stream.shutdown(Shutdown::Write);
     }
 
     /// Whether [`Wire::write`] would ask for more.

@@ -31,7 +31,7 @@ use crate::output::note;
 use asked::Asked;
 
 /// How long a program whose `ssh` is gone is tried to be ended where the peer cannot be reached. The peer ends it by itself then,
-/// as it does with sessions that no client comes back to.
+/// as it does with sessions that no client comes back to. As long, connections whose `ssh` is gone may take nothing of what it said.
 const GOODBYE: Duration = Duration::from_secs(60);
 /// How long after an agent's stream that was lost the next one is asked for.
 const AGENT_AGAIN: Duration = Duration::from_secs(2);
@@ -103,7 +103,8 @@ impl Bridge {
                 }
                 self.ssh_gone(now);
             }
-            let over = self.until.is_some_and(|until| self.sessions.is_empty() || until <= now);
+            let none_left = self.sessions.is_empty() && self.forwards.is_empty();
+            let over = self.until.is_some_and(|until| none_left || until <= now);
             if over {
                 return moved;
             }
@@ -141,7 +142,7 @@ impl Bridge {
         }
     }
 
-    /// `ssh` is gone, or this is to end: its programs end with it.
+    /// `ssh` is gone, or this is to end: its programs end with it. What connections have said goes on to their far ends.
     fn ssh_gone(&mut self, now: Time) {
         if self.until.is_some() {
             return;
@@ -155,7 +156,7 @@ impl Bridge {
             self.to = nothing;
         }
         self.asked.clear();
-        self.forwards.clear();
+        self.forwards.retain(|_, forward| forward.closed_by_ssh());
         self.sessions.values_mut().for_each(Session::close);
     }
 
@@ -218,7 +219,11 @@ impl Bridge {
             moved |= session.pump(&mut self.server, now)?;
         }
         for forward in self.forwards.values_mut() {
+            let waiting = forward.waiting();
             moved |= forward.pump(&mut self.server)?;
+            if forward.waiting() < waiting {
+                self.until = self.until.map(|_| now + GOODBYE);
+            }
             if let (true, None, Far::Agent(session)) = (forward.is_over(), forward.channel(), forward.far()) {
                 self.agent_after = now + AGENT_AGAIN;
                 if let (Some(session), Some(why)) = (self.sessions.get_mut(&session), forward.refusal()) {

@@ -2,6 +2,9 @@
 //!
 //! As with sessions, nothing waits: bytes of the stream are read while few wait for `ssh`, and `ssh` is granted more as the stream
 //! takes them.
+//!
+//! `ssh` closes a channel as soon as both directions have ended, while much of what it said may still be on its way. The channel is
+//! closed at this end once the peer has ended the stream, which it does when its end of the connection has everything.
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -54,8 +57,14 @@ pub(super) struct Forward {
     output: VecDeque<u8>,
     input_ended: bool,
     output_ended: bool,
-    /// The stream is lost; what arrived before is still told.
-    broken: bool,
+    /// The stream takes nothing more; what it has is still read.
+    unheard: bool,
+    /// The stream has ended, or is lost; what arrived before is still told.
+    stream_ended: bool,
+    /// `ssh` has closed the channel, or is gone: what it has said goes on to the far end, what comes is dropped.
+    unwanted: bool,
+    /// The stream has all that `ssh` has said, and was told so.
+    parted: bool,
     /// The words of a peer that refused it.
     refusal: Option<String>,
 }
@@ -81,7 +90,10 @@ impl Forward {
             output: VecDeque::new(),
             input_ended: false,
             output_ended: false,
-            broken: false,
+            unheard: false,
+            stream_ended: false,
+            unwanted: false,
+            parted: false,
             refusal: None,
         }
     }
@@ -96,8 +108,9 @@ impl Forward {
 
     /// What is awaited of its stream, if anything: else one that is closed would be ready all the time.
     pub(super) fn interest(&self) -> Option<PollFd<'_>> {
-        let wire = self.wire.as_ref().filter(|wire| self.reads() || !wire.is_empty())?;
-        Some(PollFd::ready_to(wire.as_fd(), self.reads(), !wire.is_empty()))
+        let wire = self.wire.as_ref()?;
+        let (reads, writes) = (self.reads(), !self.unheard && !wire.is_empty());
+        (reads || writes).then(|| PollFd::ready_to(wire.as_fd(), reads, writes))
     }
 
     /// Whether it waits for its far end.
@@ -150,7 +163,23 @@ impl Forward {
         self.input_ended = true;
     }
 
-    /// `ssh` has closed the channel, or has refused it.
+    /// Returns the bytes from `ssh` that wait for the stream.
+    pub(super) fn waiting(&self) -> usize {
+        self.input.len()
+    }
+
+    /// Notes that `ssh` has closed the channel, or is gone. Where it had said everything before, that goes on to the far end; else the stream
+    /// breaks off, which the far end hears as a reset. Returns true if it goes on.
+    pub(super) fn closed_by_ssh(&mut self) -> bool {
+        self.unwanted = true;
+        self.output.clear();
+        if !self.input_ended || self.stage != Stage::Open {
+            self.close();
+        }
+        self.stage == Stage::Open
+    }
+
+    /// It is over: `ssh` has refused it, or both ends have ended.
     pub(super) fn close(&mut self) {
         self.wire = None;
         self.stage = Stage::Over;
@@ -165,7 +194,10 @@ impl Forward {
         match wire.read(buffer) {
             WireRead::Nothing => return false,
             WireRead::Bytes(length) => self.forwarded.received(&buffer[..length]),
-            WireRead::End => self.lost(),
+            WireRead::End => {
+                self.wire = None;
+                self.stream_ended = true;
+            }
         }
         true
     }
@@ -178,27 +210,28 @@ impl Forward {
         let mut moved = self.give_input(server)?;
         moved |= self.take_events(server)?;
         moved |= self.give_output(server)?;
-        let forwarded = &mut self.forwarded;
-        let written = self.wire.as_mut().map(|wire| wire.write(|into, room| forwarded.send(into, room)));
-        match written.transpose() {
-            Ok(written) => moved |= written.unwrap_or_default(),
-            Err(_) => {
-                self.lost();
-                moved = true;
-            }
-        }
-        let all_written = self.wire.as_ref().is_none_or(Wire::is_empty);
-        let done = self.broken || self.forwarded.finished() && all_written;
-        if done && (self.output.is_empty() || self.stage == Stage::Waiting) {
+        moved |= self.give_stream();
+        if self.stream_ended && (self.output.is_empty() || self.stage == Stage::Waiting) {
             self.end(OpenRefusal::ConnectFailed, "the peer has closed the stream", server)?;
             moved = true;
         }
         Ok(moved)
     }
 
-    fn lost(&mut self) {
-        self.wire = None;
-        self.broken = true;
+    fn give_stream(&mut self) -> bool {
+        let Some(wire) = self.wire.as_mut().filter(|_| !self.unheard) else { return false };
+        let forwarded = &mut self.forwarded;
+        let Ok(moved) = wire.write(|into, room| forwarded.send(into, room)) else {
+            // What it said before it was closed is there to be read.
+            self.unheard = true;
+            return true;
+        };
+        let all_said = self.input.is_empty() && !forwarded.wants_to_send() && wire.is_empty();
+        if self.unwanted && all_said && !self.parted {
+            self.parted = true;
+            wire.end();
+        }
+        moved
     }
 
     fn give_input(&mut self, server: &mut SshServer) -> Result<bool, SshError> {
@@ -216,9 +249,7 @@ impl Forward {
             moved = true;
         }
         if self.input_ended && self.input.is_empty() {
-            self.input_ended = false;
             self.forwarded.end();
-            moved = true;
         }
         Ok(moved)
     }
@@ -247,6 +278,7 @@ impl Forward {
                         self.close();
                     }
                 }
+                ForwardedEvent::Data(_) if self.unwanted => {}
                 ForwardedEvent::Data(bytes) => self.output.extend(bytes),
                 ForwardedEvent::End => self.output_ended = true,
                 ForwardedEvent::Refused(Refusal { reason, text }) => {

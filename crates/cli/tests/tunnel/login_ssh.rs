@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
+use strait_testbed::LinkSpec;
 use strait_testdata::skip::{Need, skip};
 
 use crate::files::noise;
@@ -45,9 +46,14 @@ impl Desk {
 
     /// The same with these lines in the section of the second.
     fn with(lines: &str) -> Desk {
+        Desk::over(fast(), lines)
+    }
+
+    /// The same over this link.
+    fn over(link: LinkSpec, lines: &str) -> Desk {
         let section =
             format!("accounts = [\"root\", \"alice\"]\nenvironment = [\"LANG\", \"STRAIT_*\"]\n{lines}");
-        let place = LoginPlace::new(fast(), &section);
+        let place = LoginPlace::new(link, &section);
         let lines = place.command(&["ssh", "--config", "root@site-b"]).output().unwrap();
         assert!(lines.status.success(), "{}", String::from_utf8_lossy(&lines.stderr));
         let config = place.dir.path().join("ssh_config");

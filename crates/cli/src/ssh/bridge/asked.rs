@@ -74,9 +74,7 @@ impl Bridge {
             SshEvent::OpenFailed(channel) => self.of(channel, |_| (), Forward::close),
             SshEvent::Closed(channel) => {
                 self.asked.remove(&channel);
-                let mut waits = false;
-                self.of(channel, |session| waits = session.closed_by_ssh(), Forward::close);
-                if !waits {
+                if !self.of(channel, Session::closed_by_ssh, Forward::closed_by_ssh) {
                     return self.server.close(channel);
                 }
             }
@@ -96,17 +94,19 @@ impl Bridge {
         Ok(())
     }
 
-    /// Does something with the session or the connection of a channel.
-    fn of(
+    /// Does something with the session or the connection of a channel, if there is one.
+    fn of<T: Default>(
         &mut self,
         channel: ChannelNumber,
-        session: impl FnOnce(&mut Session),
-        forward: impl FnOnce(&mut Forward),
-    ) {
+        session: impl FnOnce(&mut Session) -> T,
+        forward: impl FnOnce(&mut Forward) -> T,
+    ) -> T {
         if let Some(found) = self.sessions.values_mut().find(|it| it.channel() == channel) {
-            session(found);
+            session(found)
         } else if let Some(found) = self.forwards.values_mut().find(|it| it.channel() == Some(channel)) {
-            forward(found);
+            forward(found)
+        } else {
+            T::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! Sessions and connections that the host of a peer's sessions ends: by its configuration, or as root says.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::process::{Child, Stdio};
 
@@ -78,7 +78,12 @@ fn what_a_reload_takes_from_a_peer_ends_its_sessions_and_connections() {
     eventually("the programs of alice have ended", || have_ended(&of_alice));
     assert_eq!(alice.wait().unwrap().code(), KILLED);
     connection.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert_eq!(connection.read(&mut [0; 8]).unwrap(), 0, "the connection stays");
+    let end = connection.read(&mut [0; 8]).map_err(|error| error.kind());
+    assert_eq!(
+        end,
+        Err(ErrorKind::ConnectionReset),
+        "the connection stays, or ends as if its peer had said all"
+    );
     eventually("nothing is left", || place.session_processes().is_empty());
     assert!(log().contains(&line("alice")));
 }

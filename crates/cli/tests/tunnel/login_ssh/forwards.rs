@@ -1,29 +1,52 @@
 //! Ports and the agent.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::Child;
+use std::sync::mpsc;
 use std::thread;
+
+use strait_scheduler::Rate;
+use strait_testbed::LinkSpec;
 
 use super::{Desk, can_run};
 use crate::files::{Ending, noise};
-use crate::pair::eventually;
+use crate::pair::{PATIENCE, eventually, fast};
 
-/// A service at the second site: it sends back what it got, once all of it was sent.
-fn echo(desk: &Desk) -> u16 {
+/// A service at the second site, which does this with each connection.
+fn serve(desk: &Desk, mut one: impl FnMut(TcpStream) + Send + 'static) -> u16 {
     let host = &desk.place.sites[1].host;
     let listener = host.run("listen", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
     let port = listener.local_addr().unwrap().port();
-    thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            let mut text = Vec::new();
-            stream.read_to_end(&mut text).unwrap();
-            stream.write_all(&text).unwrap();
-        }
-    });
+    thread::spawn(move || listener.incoming().for_each(|stream| one(stream.unwrap())));
     port
+}
+
+/// One that sends back what it got, once all of it was sent.
+fn echo(desk: &Desk) -> u16 {
+    serve(desk, |mut stream| {
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).unwrap();
+        stream.write_all(&text).unwrap();
+    })
+}
+
+/// A port of the first site that `ssh -L` forwards to one of the second, as long as it runs.
+fn forwarded(desk: &Desk, port: u16) -> (Ending, u16) {
+    let here =
+        desk.place.sites[0].host.run("find a port", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
+    let near = here.local_addr().unwrap().port();
+    drop(here);
+    let forward = format!("{near}:127.0.0.1:{port}");
+    let mut command = desk.ssh(&["-N", "-o", "ExitOnForwardFailure=yes", "-L", &forward, "site-b"]);
+    let ssh = Ending(command.spawn().unwrap());
+    eventually("a forwarded port", || connect(desk, near).is_ok());
+    (ssh, near)
+}
+
+fn connect(desk: &Desk, near: u16) -> Result<TcpStream, strait_testbed::Error> {
+    desk.place.sites[0].host.run("connect", || TcpStream::connect((Ipv4Addr::LOCALHOST, near)))
 }
 
 #[test]
@@ -37,21 +60,12 @@ fn connections_go_to_ports_of_the_peer() {
     let output = desk.run(&mut desk.ssh(&["-W", &format!("127.0.0.1:{port}"), "site-b"]), &content);
     assert!(output.stdout == content, "{}", String::from_utf8_lossy(&output.stderr));
 
-    let here =
-        desk.place.sites[0].host.run("find a port", || TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).unwrap();
-    let near = here.local_addr().unwrap().port();
-    drop(here);
-    let forward = format!("{near}:127.0.0.1:{port}");
-    let mut command = desk.ssh(&["-N", "-o", "ExitOnForwardFailure=yes", "-L", &forward, "site-b"]);
-    let _ssh = Ending(command.spawn().unwrap());
-    let connect =
-        || desk.place.sites[0].host.run("connect", || TcpStream::connect((Ipv4Addr::LOCALHOST, near)));
-    eventually("a forwarded port", || connect().is_ok());
+    let (_ssh, near) = forwarded(&desk, port);
     for round in 0..3 {
-        let mut stream = connect().unwrap();
+        let mut stream = connect(&desk, near).unwrap();
         let content = noise(300_000, 10 + round);
         stream.write_all(&content).unwrap();
-        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
         let mut back = Vec::new();
         stream.read_to_end(&mut back).unwrap();
         assert!(back == content);
@@ -65,6 +79,84 @@ fn connections_go_to_ports_of_the_peer() {
     );
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && error.contains("ssh -R"), "{error}");
+}
+
+/// The bytes that a service got of each connection, and how the connection ended.
+type Got = mpsc::Receiver<(Vec<u8>, io::Result<usize>)>;
+
+/// A service that says a word and its end first, and then reads.
+fn ends_first(desk: &Desk) -> (u16, Got) {
+    let (tell, got) = mpsc::channel();
+    let port = serve(desk, move |mut stream| {
+        let tell = tell.clone();
+        thread::spawn(move || {
+            let mut first = [0];
+            if stream.read_exact(&mut first).is_err() {
+                return;
+            }
+            stream.write_all(b"hello").unwrap();
+            stream.shutdown(Shutdown::Write).unwrap();
+            let mut all = Vec::new();
+            let end = stream.read_to_end(&mut all);
+            tell.send((all, end)).unwrap();
+        });
+    });
+    (port, got)
+}
+
+/// Sends `content` behind the service's end, and closes.
+fn send_late(mut stream: TcpStream, content: &[u8]) {
+    stream.write_all(b"B").unwrap();
+    let mut hello = Vec::new();
+    stream.read_to_end(&mut hello).unwrap();
+    assert_eq!(hello, b"hello");
+    stream.write_all(content).unwrap();
+}
+
+#[test]
+fn bytes_behind_the_end_of_the_other_direction_arrive() {
+    if !can_run() {
+        return;
+    }
+    let slow = LinkSpec::thin(Rate::from_bits(2_000_000).unwrap());
+    for (link, length, rounds) in [(fast(), 2_000_000, 8), (slow, 300_000, 2)] {
+        let desk = Desk::over(link, "forward = [\"localhost:*\"]");
+        let (port, got) = ends_first(&desk);
+        let (_ssh, near) = forwarded(&desk, port);
+        for round in 0..rounds {
+            let content = noise(length, round);
+            send_late(connect(&desk, near).unwrap(), &content);
+            let (arrived, end) = got.recv_timeout(PATIENCE).unwrap();
+            assert!(arrived == content, "{} of {length}\n{}", arrived.len(), desk.place.logs());
+            end.unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_connection_that_is_cut_off_is_reset_and_does_not_end() {
+    if !can_run() {
+        return;
+    }
+    let mut desk = Desk::new();
+    let (port, got) = ends_first(&desk);
+    for kills_daemon in [false, true] {
+        let (mut ssh, near) = forwarded(&desk, port);
+        let mut stream = connect(&desk, near).unwrap();
+        stream.write_all(b"B").unwrap();
+        let mut hello = Vec::new();
+        stream.read_to_end(&mut hello).unwrap();
+        stream.write_all(b"not all").unwrap();
+        if kills_daemon {
+            desk.kill_near();
+            desk.place.start(0, "");
+        } else {
+            ssh.0.kill().unwrap();
+        }
+        let (arrived, end) = got.recv_timeout(PATIENCE).unwrap();
+        assert!(b"not all".starts_with(&arrived));
+        assert_eq!(end.map_err(|error| error.kind()), Err(io::ErrorKind::ConnectionReset), "{kills_daemon}");
+    }
 }
 
 /// An agent with a key, which ends with the test.
