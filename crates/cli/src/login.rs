@@ -6,7 +6,7 @@
 //! escape    keys that are for this program          wire     one stream
 //! output    standard output and error               tickets  sessions that may be resumed
 //! kerberos  a ticket before all else of a stream
-//! sane      what a session left switched on         list     sessions that run at peers
+//! list      sessions that run at peers
 //! serving   the other end, for a node               here     sessions of peers that run here
 //! ```
 
@@ -17,7 +17,6 @@ pub(crate) mod kerberos;
 mod list;
 mod output;
 pub(crate) mod road;
-mod sane;
 mod serving;
 mod start;
 mod terminal;

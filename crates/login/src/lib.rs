@@ -7,6 +7,7 @@
 //! - [`LoginClient`] and [`LoginServer`]: the ends of a session. Each keeps what the other has not acknowledged, so that nothing is lost
 //!   with a stream.
 //! - [`prediction`]: shows what keys will do before the session has said so.
+//! - [`SaneTerminal`]: what has to be put back in a person's terminal.
 //! - [`Forwarded`]: the bytes of one forwarded connection.
 //!
 //! `docs/design/login.md` has the messages and the limits.
@@ -40,6 +41,7 @@ pub use forwarded::{Forwarded, ForwardedEvent};
 pub use intake::RequestReader;
 pub use outcome::{Exit, ListedSession, OutputKind, Refusal, RefusedReason, TerminalModes};
 pub use request::{Program, Request, ResumePoint, ResumeRequest, SessionRequest, Terminal};
+pub use screen::SaneTerminal;
 pub use server::{LoginServer, ServerEvent, ServerOptions};
 pub use signal::SessionSignal;
 pub use size::WindowSize;

@@ -5,10 +5,15 @@
 //! - [`paint`]: the bytes that bring a terminal from one state to another.
 //! - [`pen`]: how text looks.
 //! - [`rows`]: rows that scrolled off, in messages and in a terminal.
+//! - [`modes`]: modes that programs switch on beside what is shown, and [`keys`] among them.
+//! - [`sane`]: what of these has to be put back in a person's terminal.
 
+mod keys;
+mod modes;
 mod paint;
 mod pen;
 mod rows;
+mod sane;
 mod sifter;
 mod snapshot;
 #[cfg(test)]
@@ -17,8 +22,10 @@ pub(crate) mod tests;
 use core::fmt;
 use core::num::NonZeroU16;
 
+pub(crate) use modes::ChangedModes;
 pub(crate) use paint::{Known, difference};
 pub(crate) use rows::{ScrolledRow, decode_rows, encode_rows};
+pub use sane::SaneTerminal;
 use sifter::Sifter;
 pub(crate) use snapshot::Snapshot;
 
@@ -32,6 +39,7 @@ const MAX_TITLE: usize = 256;
 pub(crate) struct SessionScreen {
     parser: vt100::Parser<ScreenEars>,
     sifter: Sifter,
+    modes: ChangedModes,
     size: WindowSize,
 }
 
@@ -66,13 +74,16 @@ impl SessionScreen {
         let size = size.clamped();
         let (rows, columns) = cells(size);
         let parser = vt100::Parser::new_with_callbacks(rows, columns, 0, ScreenEars::default());
-        SessionScreen { parser, sifter: Sifter::default(), size }
+        SessionScreen { parser, sifter: Sifter::default(), modes: ChangedModes::default(), size }
     }
 
     /// Output of the session.
     pub(crate) fn process(&mut self, bytes: &[u8]) {
-        let parser = &mut self.parser;
-        self.sifter.sift(bytes, |piece| parser.process(piece));
+        let (parser, modes) = (&mut self.parser, &mut self.modes);
+        self.sifter.sift(bytes, |piece| {
+            modes.take(piece);
+            parser.process(piece);
+        });
     }
 
     /// The window has this size.
@@ -128,7 +139,8 @@ impl SessionScreen {
     /// The state of the terminal.
     pub(crate) fn snapshot(&self) -> Snapshot {
         let ears = self.parser.callbacks();
-        Snapshot::new(self.parser.screen(), self.sifter.charsets(), &ears.title, ears.bells)
+        let modes = self.modes.clone();
+        Snapshot::new(self.parser.screen(), self.sifter.charsets(), modes, (&ears.title, ears.bells))
     }
 
     /// The bytes that add rows to the scrollback of a terminal that shows this screen, and show it again.

@@ -17,8 +17,8 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use strait_clock::Time;
-use strait_login::WindowSize;
 use strait_login::prediction::{PredictMode, Predictor};
+use strait_login::{SaneTerminal, WindowSize};
 use strait_node::clock::Clock;
 use strait_node::login::{PtySize, RawTerminal, TerminalSignals};
 use strait_node::poll::{self, PollFd};
@@ -26,7 +26,6 @@ use strait_node::poll::{self, PollFd};
 use super::driver::DrivenSession;
 use super::escape::{EscapeCharacter, EscapeReader};
 use super::output::OutputEnd;
-use super::sane::SaneTerminal;
 use crate::failure::{Code, Failure};
 
 /// Bytes that one read of the keyboard takes.

@@ -6,6 +6,7 @@ use std::io::Write;
 use vt100::{Cell, Screen};
 
 use super::Snapshot;
+use super::modes::ChangedModes;
 use super::pen::Pen;
 use super::sifter::Charsets;
 use super::snapshot::Hidden;
@@ -15,8 +16,8 @@ use super::snapshot::Hidden;
 pub(crate) enum Known<'a> {
     /// It is in this state.
     Same(&'a Snapshot),
-    /// It shows the alternate screen or not; all else may be otherwise.
-    Unsure { alternate: bool },
+    /// It shows the alternate screen or not, and is in these modes, if they are known; all else may be otherwise.
+    Unsure { alternate: bool, modes: Option<&'a ChangedModes> },
     /// Its main screen is empty and shown; its modes and its saved cursor are right. `alternate`: the alternate one was shown before.
     Cleared { alternate: bool },
 }
@@ -25,11 +26,28 @@ pub(crate) enum Known<'a> {
 pub(crate) fn difference(from: Known<'_>, to: &Snapshot, out: &mut Vec<u8>) {
     let mut painter = Painter::new(from, out);
     let known = if let Known::Same(known) = from { Some(known) } else { None };
+    let usual = ChangedModes::default();
+    let before = match from {
+        Known::Same(known) => Some((known.is_alternate(), Some(&known.modes))),
+        Known::Unsure { alternate, modes } => Some((alternate, modes)),
+        Known::Cleared { .. } => None,
+    };
     painter.ready(from);
+    // Each screen has keys of its own.
+    if let Some((alternate, modes)) = before {
+        to.modes.paint_keys(modes.unwrap_or(&usual), alternate, painter.out);
+    }
     painter.screens(from, known, to);
-    if !matches!(from, Known::Cleared { .. }) {
+    if let Some((alternate, modes)) = before {
         painter.words(known, to);
-        painter.modes(known.map(|known| &known.shown), &to.shown);
+        if alternate != to.is_alternate() {
+            to.modes.paint_keys(modes.unwrap_or(&usual), to.is_alternate(), painter.out);
+        }
+        if modes.is_none() {
+            ChangedModes::reset(painter.out);
+        }
+        to.modes.paint(modes.unwrap_or(&usual), painter.out);
+        painter.hidden_cursor(known.map(|known| &known.shown), &to.shown);
     }
     painter.finish(from, known, to);
 }
@@ -73,9 +91,8 @@ impl<'a> Painter<'a> {
     /// What a terminal that may be in any state needs before it can be painted.
     fn ready(&mut self, from: Known<'_>) {
         if let Known::Unsure { .. } = from {
-            // No sequence goes on; no region, origin or insertion; what is printed wraps; ASCII; no mouse; the cursor as it is.
+            // No sequence goes on; no region, origin or insertion; what is printed wraps; ASCII.
             self.put("\x18\x1b[?6l\x1b[r\x1b[4l\x1b[?7h\x1b(B\x1b)B\x0f");
-            self.put("\x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[0 q");
         }
     }
 
@@ -94,7 +111,7 @@ impl<'a> Painter<'a> {
     fn screens(&mut self, from: Known<'_>, known: Option<&Snapshot>, to: &Snapshot) {
         let (shows, was_alternate) = match from {
             Known::Same(known) => (known.is_alternate(), known.is_alternate()),
-            Known::Unsure { alternate } => (alternate, alternate),
+            Known::Unsure { alternate, .. } => (alternate, alternate),
             Known::Cleared { alternate } => (false, alternate),
         };
         let main_differs = known.is_none_or(|known| differ(known.main(), to.main()));
@@ -198,12 +215,7 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn modes(&mut self, known: Option<&Screen>, to: &Screen) {
-        let modes = match known {
-            Some(known) => to.input_mode_diff(known),
-            None => to.input_mode_formatted(),
-        };
-        self.put(&modes);
+    fn hidden_cursor(&mut self, known: Option<&Screen>, to: &Screen) {
         if known.is_none_or(|known| known.hide_cursor() != to.hide_cursor()) {
             self.put(if to.hide_cursor() { "\x1b[?25l" } else { "\x1b[?25h" });
         }

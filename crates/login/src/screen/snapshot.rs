@@ -2,6 +2,7 @@
 
 use vt100::Screen;
 
+use super::modes::ChangedModes;
 use super::sifter::Charsets;
 
 /// What the model does not tell, but shows when it is asked by escape sequences.
@@ -24,21 +25,32 @@ pub(crate) struct Snapshot {
     pub(super) main: Option<Screen>,
     pub(super) hidden: Hidden,
     pub(super) charsets: Charsets,
+    pub(super) modes: ChangedModes,
     pub(super) title: String,
     pub(super) bells: u64,
 }
 
 impl Snapshot {
-    pub(super) fn new(screen: &Screen, charsets: Charsets, title: &str, bells: u64) -> Snapshot {
+    pub(super) fn new(
+        screen: &Screen,
+        charsets: Charsets,
+        modes: ChangedModes,
+        (title, bells): (&str, u64),
+    ) -> Snapshot {
         let main = screen.alternate_screen().then(|| asked(screen, b"\x1b[?47l"));
         Snapshot {
             shown: screen.clone(),
             main,
             hidden: hidden(screen),
             charsets,
+            modes,
             title: title.to_owned(),
             bells,
         }
+    }
+
+    pub(crate) fn modes(&self) -> &ChangedModes {
+        &self.modes
     }
 
     pub(crate) fn is_alternate(&self) -> bool {

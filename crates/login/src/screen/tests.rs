@@ -37,6 +37,15 @@ pub(crate) fn shown(screen: &SessionScreen) -> Shown {
     }
 }
 
+/// The bytes that would make the modes of a terminal those of the session.
+fn modes_lacking(terminal: &SessionScreen, session: &SessionScreen) -> String {
+    let (terminal, session) = (terminal.snapshot(), session.snapshot());
+    let mut bytes = Vec::new();
+    session.modes.paint_keys(&terminal.modes, session.is_alternate(), &mut bytes);
+    session.modes.paint(&terminal.modes, &mut bytes);
+    String::from_utf8(bytes).unwrap()
+}
+
 /// What both show; where no sequence leads to the session's cursor, that of the terminal does not matter.
 fn both(terminal: &SessionScreen, session: &SessionScreen) -> (Shown, Shown) {
     let (mut terminal, session) = (shown(terminal), shown(session));
@@ -64,7 +73,7 @@ pub(crate) fn output() -> impl Strategy<Value = Vec<u8>> {
     let letter = prop::sample::select("@ABCDEFGHJKLMPSTXbdf`".chars().collect::<Vec<_>>());
     let csi = (number.clone(), number.clone(), letter)
         .prop_map(|(one, two, letter)| format!("\x1b[{one};{two}{letter}"));
-    let mode = prop::sample::select(vec![1, 6, 7, 25, 47, 1000, 1006, 1049, 2004]);
+    let mode = prop::sample::select(vec![1, 6, 7, 25, 47, 1000, 1004, 1006, 1049, 2004, 2048]);
     let mode =
         (mode, any::<bool>()).prop_map(|(mode, on)| format!("\x1b[?{mode}{}", if on { 'h' } else { 'l' }));
     let region = (1..9_u16, 1..12_u16).prop_map(|(top, bottom)| format!("\x1b[{top};{bottom}r"));
@@ -86,6 +95,12 @@ pub(crate) fn output() -> impl Strategy<Value = Vec<u8>> {
         "\x1b(0",
         "\x1b(B",
         "\x1b[3 q",
+        "\x1b[>1u",
+        "\x1b[<u",
+        "\x1b[=5u",
+        "\x1b[>4;2m",
+        "\x1b]11;#102030\x07",
+        "\x1b]111\x07",
         "\x1b]2;title\x07",
         "\x1b]0;other\x1b\\",
         "\x07",
@@ -134,6 +149,7 @@ proptest! {
         terminal.process(&bytes);
         let (painted, meant) = both(&terminal, &session);
         prop_assert_eq!(painted, meant, "{:?}", String::from_utf8_lossy(&bytes));
+        prop_assert_eq!(modes_lacking(&terminal, &session), "", "{:?}", String::from_utf8_lossy(&bytes));
         prop_assert_eq!(history(&mut terminal), Vec::<String>::new(), "nothing scrolls");
         // Then there is no difference.
         bytes.clear();
@@ -149,7 +165,7 @@ proptest! {
         session.process(&after);
         let alternate = terminal.snapshot().is_alternate();
         let mut bytes = Vec::new();
-        difference(Known::Unsure { alternate }, &session.snapshot(), &mut bytes);
+        difference(Known::Unsure { alternate, modes: None }, &session.snapshot(), &mut bytes);
         terminal.process(&bytes);
         let (painted, meant) = both(&terminal, &session);
         prop_assert_eq!(painted, meant, "{:?}", String::from_utf8_lossy(&bytes));
@@ -227,7 +243,7 @@ proptest! {
             }
             let (mut painted, now) = (Vec::new(), screen.snapshot());
             difference(Known::Same(&base), &now, &mut painted);
-            difference(Known::Unsure { alternate: base.is_alternate() }, &now, &mut painted);
+            difference(Known::Unsure { alternate: base.is_alternate(), modes: None }, &now, &mut painted);
             terminal.process(&painted);
             let rows = decode_rows(&encode_rows(&screen.take_rows(5000)));
             prop_assert!(rows.is_ok(), "rows have no control characters");
@@ -249,6 +265,39 @@ fn rows_are_bounded_and_what_is_lost_is_said() {
     assert_eq!(rows[0].text, format!("[{first} lines lost]"));
     assert_eq!(rows[1].text, format!("line {first}"));
     assert_eq!(rows.last().unwrap().text, "line 9976");
+}
+
+#[test]
+fn another_terminal_comes_to_all_modes_that_a_program_switched_on() {
+    let all = "\x1b[>3u\x1b[?1049h\x1b[?1000h\x1b[?1002h\x1b[?1003h\x1b[?1006h\x1b[?1004h\x1b[?2004h\x1b[>1u\x1b[>5u\
+               \x1b[>4;2m\x1b[?1007h\x1b[?2048h\x1b[?1h\x1b=\x1b[5 q\x1b]11;#102030\x07";
+    let mut session = SessionScreen::new(WindowSize::USUAL);
+    session.process(all.as_bytes());
+    let (mut terminal, mut bytes) = (SessionScreen::new(WindowSize::USUAL), Vec::new());
+    let unsure = Known::Unsure { alternate: false, modes: None };
+    difference(unsure, &session.snapshot(), &mut bytes);
+    terminal.process(&bytes);
+    assert_eq!(modes_lacking(&terminal, &session), "");
+    // Each by itself, in the order in which they were switched on.
+    let painted = String::from_utf8(bytes).unwrap();
+    let mut rest = painted.as_str();
+    for part in
+        ["\x1b[>3u", "\x1b[?1049h", "\x1b[>1u", "\x1b[>5u", "\x1b[?1000h", "\x1b[?1002h", "\x1b[?1003h"]
+    {
+        rest = rest.split_once(part).unwrap_or_else(|| panic!("{part:?} in {painted:?}")).1;
+    }
+    // The program ends.
+    session.process(b"\x1b[<2u\x1b[?1049l\x1b[<u");
+    let (base, mut bytes) = (terminal.snapshot(), Vec::new());
+    difference(Known::Same(&base), &session.snapshot(), &mut bytes);
+    terminal.process(&bytes);
+    assert_eq!(modes_lacking(&terminal, &session), "");
+    // A terminal whose window changed is in the modes that it was in: keys are not put on top of each other.
+    session.process(b"\x1b[>1u");
+    let modes = session.snapshot().modes;
+    let (mut again, unsure) = (Vec::new(), Known::Unsure { alternate: false, modes: Some(&modes) });
+    difference(unsure, &session.snapshot(), &mut again);
+    assert!(!String::from_utf8(again).unwrap().contains('u'));
 }
 
 #[test]

@@ -12,7 +12,7 @@ use strait_clock::Time;
 use super::LoginServer;
 use crate::log::{Piece, SendLog};
 use crate::message::{Channel, MAX_UNIT};
-use crate::screen::{Known, SessionScreen, Snapshot, decode_rows, difference, encode_rows};
+use crate::screen::{ChangedModes, Known, SessionScreen, Snapshot, decode_rows, difference, encode_rows};
 use crate::stream_end::TYPED;
 use crate::{OutputKind, ServerOptions, WindowSize};
 
@@ -51,6 +51,8 @@ enum Mode {
 struct CatchUp {
     /// What the client shows when it has what was sent; nothing if that is not known.
     base: Option<Box<Snapshot>>,
+    /// Modes of its terminal then, also where the rest is not known.
+    modes: Option<ChangedModes>,
     /// Whether it shows the alternate screen.
     alternate: bool,
     /// Whether it was painted since it fell behind.
@@ -66,7 +68,8 @@ struct CatchUp {
 impl CatchUp {
     fn new(base: Option<Snapshot>, alternate: bool, next: (u64, Time)) -> CatchUp {
         let base = base.map(Box::new);
-        CatchUp { base, alternate, painted: false, changed: true, next, urgent: true }
+        let modes = base.as_ref().map(|base| base.modes().clone());
+        CatchUp { base, modes, alternate, painted: false, changed: true, next, urgent: true }
     }
 
     /// Whether a difference is due and may be sent.
@@ -199,8 +202,9 @@ impl LoginServer {
         display.screen.keep_rows(true);
         display.screen.process(&waiting);
         let alternate = base.is_alternate();
-        let base = Some(base).filter(|_| clean && !display.resized);
-        display.mode = Mode::CatchesUp(CatchUp::new(base, alternate, next));
+        let mut behind = CatchUp::new(Some(base), alternate, next);
+        behind.base = behind.base.filter(|_| clean && !display.resized);
+        display.mode = Mode::CatchesUp(behind);
     }
 
     /// Another client, of whose terminal nothing is known but that it shows its main screen.
@@ -252,7 +256,10 @@ impl LoginServer {
                 }
                 difference(Known::Same(base), &shown, &mut bytes);
             }
-            None => difference(Known::Unsure { alternate: behind.alternate }, &shown, &mut bytes),
+            None => {
+                let (alternate, modes) = (behind.alternate, behind.modes.as_ref());
+                difference(Known::Unsure { alternate, modes }, &shown, &mut bytes);
+            }
         }
         let in_flight = behind.painted && behind.next.0 > acked;
         *behind = CatchUp::new(Some(shown), false, (0, now));

@@ -151,16 +151,8 @@ impl LoginTerminal {
         if raw.begin().is_err() {
             return;
         }
-        if self.sane.is_on_other_screen()
-            && let Some(predictor) = &self.predictor
-        {
-            let screen = predictor.screen();
-            let shown = [&b"\x1b[?1049h"[..], screen.state_formatted().as_bytes()].concat();
-            self.out.push(&shown, 0);
-        } else {
-            let shown = self.shown_again();
-            self.out.push(shown.as_bytes(), 0);
-        }
+        let shown = self.sane.change_again(&self.shown_again());
+        self.out.push(&shown, 0);
         self.resize();
     }
 }

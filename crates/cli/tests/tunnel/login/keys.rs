@@ -6,7 +6,7 @@ use strait_node::login::PtySize;
 use strait_scheduler::Rate;
 use strait_testbed::LinkSpec;
 
-use super::place::{LoginPlace, gives_accounts};
+use super::place::{LoginPlace, Screen, gives_accounts};
 use crate::pair::{PATIENCE, fast};
 
 const ALICE: &str = "accounts = [\"alice\"]";
@@ -121,15 +121,37 @@ fn the_terminal_is_put_back_whatever_ends_the_client() {
     let place = LoginPlace::new(fast(), ALICE);
     for number in ["-TERM", "-HUP", "-INT"] {
         let mut screen = place.terminal(&["site-b"], 80, 24);
-        // As an editor does.
-        screen.ready("printf '\\033[?1049h\\033[?25l'; ");
+        edits(&mut screen);
         assert!(!screen.is_sane());
         signal(&screen.child, number);
         assert_eq!(screen.ends(), Some(255), "{number}");
         assert!(screen.is_sane(), "{number}");
-        assert!(screen.text.contains("\x1b[?25h") && screen.text.contains("\x1b[?1049l"), "{number}");
+        are_put_back(&screen.text);
         assert!(screen.text.contains("left the session running"), "{}", screen.text);
     }
+    for key in ["\r~.", "\r~d"] {
+        let mut screen = place.terminal(&["site-b"], 80, 24);
+        edits(&mut screen);
+        screen.types(key);
+        assert_eq!(screen.ends(), Some(255), "{key:?}");
+        assert!(screen.is_sane(), "{key:?}");
+        are_put_back(&screen.text);
+    }
+}
+
+/// Checks that all that [`edits`] has switched on is switched off, the other screen after what it has for itself.
+fn are_put_back(text: &str) {
+    let all = "[m [<1u [?2048l [?1004l [?1002l [?1000l [?25h [?1049l [>4m ]111\x07 (B";
+    all.split(' ').fold(text, |rest, off| {
+        let found = rest.split_once(&format!("\x1b{off}"));
+        found.unwrap_or_else(|| panic!("{off} in {text:?}")).1
+    });
+}
+
+/// Switches on what editors switch on, and line drawing.
+fn edits(screen: &mut Screen) {
+    let on = "?1049h \\033[?25l \\033[?1000h \\033[?1002h \\033[?1004h \\033[>1u \\033[>4;2m \\033[?2048h \\033]11;#102030\\007 \\033(0";
+    screen.ready(&format!("printf '\\033[{}'; ", on.replace(' ', "")));
 }
 
 #[test]

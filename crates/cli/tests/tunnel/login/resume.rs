@@ -37,6 +37,30 @@ fn list_until(place: &LoginPlace, what: &str, good: impl Fn(&[Value]) -> bool) -
 }
 
 #[test]
+fn modes_of_keys_and_mouse_come_back_with_the_session() {
+    if !gives_accounts() {
+        return;
+    }
+    let place = LoginPlace::new(fast(), ALICE);
+    let mut screen = place.terminal(&["site-b"], 80, 24);
+    let on = ["[?1000h", "[?1002h", "[?1003h", "[?1006h", "[?1004h", "[>1u", "[>4;2m", "[?1007h", "[?2048h"];
+    screen.ready(&format!("printf '{}'; ", on.map(|on| format!("\\033{on}")).concat()));
+    screen.types("\r~d");
+    assert_eq!(screen.ends(), Some(255));
+    let mut screen = place.terminal(&["--resume"], 80, 24);
+    goes_on_unmarked(&mut screen);
+    for on in on {
+        assert!(screen.text.contains(&format!("\x1b{on}")), "{on}: {:?}", screen.text);
+    }
+}
+
+/// Waits until a shell answers; all that was written stays there.
+fn goes_on_unmarked(screen: &mut Screen) {
+    screen.types("echo still''here\r");
+    eventually("an answer", || screen.sees_now("stillhere"));
+}
+
+#[test]
 fn a_session_goes_on_when_its_client_is_killed_or_leaves_and_ends_with_its_shell() {
     if !gives_accounts() {
         return;
