@@ -4,6 +4,7 @@
 //! - [`snapshot`]: a state of the terminal that can be painted.
 //! - [`paint`]: the bytes that bring a terminal from one state to another.
 //! - [`pen`]: how text looks.
+//! - [`questions`]: what programs ask the terminal.
 //! - [`rows`]: rows that scrolled off, in messages and in a terminal.
 //! - [`modes`]: modes that programs switch on beside what is shown, and [`keys`] among them.
 //! - [`sane`]: what of these has to be put back in a person's terminal.
@@ -12,6 +13,7 @@ mod keys;
 mod modes;
 mod paint;
 mod pen;
+mod questions;
 mod rows;
 mod sane;
 mod sifter;
@@ -24,6 +26,7 @@ use core::num::NonZeroU16;
 
 pub(crate) use modes::ChangedModes;
 pub(crate) use paint::{Known, difference};
+pub(crate) use questions::is_question;
 pub(crate) use rows::{ScrolledRow, decode_rows, encode_rows};
 pub use sane::SaneTerminal;
 use sifter::Sifter;
@@ -79,8 +82,14 @@ impl SessionScreen {
 
     /// Output of the session.
     pub(crate) fn process(&mut self, bytes: &[u8]) {
+        self.process_heard(bytes, |_| ());
+    }
+
+    /// The same; `hear` gets each whole sequence, and the text between them.
+    pub(crate) fn process_heard(&mut self, bytes: &[u8], mut hear: impl FnMut(&[u8])) {
         let (parser, modes) = (&mut self.parser, &mut self.modes);
         self.sifter.sift(bytes, |piece| {
+            hear(piece);
             modes.take(piece);
             parser.process(piece);
         });

@@ -6,13 +6,16 @@
 //! every row in its order. When the client has everything, output is sent as it is again.
 
 use core::time::Duration;
+use std::collections::VecDeque;
 
 use strait_clock::Time;
 
 use super::LoginServer;
 use crate::log::{Piece, SendLog};
 use crate::message::{Channel, MAX_UNIT};
-use crate::screen::{ChangedModes, Known, SessionScreen, Snapshot, decode_rows, difference, encode_rows};
+use crate::screen::{
+    ChangedModes, Known, SessionScreen, Snapshot, decode_rows, difference, encode_rows, is_question,
+};
 use crate::stream_end::TYPED;
 use crate::{OutputKind, ServerOptions, WindowSize};
 
@@ -36,6 +39,12 @@ const SOON: Duration = Duration::from_millis(50);
 const BRIEF: Duration = Duration::from_millis(10);
 /// What a key brings at first, in bytes: a line, a prompt, with their colours. So much does not wait for the window.
 const ANSWER: u64 = 512;
+
+/// Questions of programs to the terminal that wait for the next difference, at most: the oldest are lost.
+const QUESTIONS: usize = 16;
+/// For how long a question waits at most: the answer to one that the program has given up would be taken for what is typed. No program is
+/// known that waits longer.
+const QUESTION: Duration = Duration::from_secs(10);
 
 /// How the client comes to show the same.
 #[derive(Debug)]
@@ -87,12 +96,15 @@ pub(super) struct Display {
     modelled: u64,
     /// Whether the window changed since the client was painted as a whole: terminals differ in what they make of that.
     resized: bool,
+    /// Questions that came while the client was behind, and when.
+    questions: VecDeque<(Time, Vec<u8>)>,
 }
 
 impl Display {
     pub(super) fn new(options: &ServerOptions) -> Option<Display> {
         let screen = SessionScreen::new(options.terminal?);
-        Some(Display { screen, mode: Mode::Streams, modelled: 0, resized: false })
+        let questions = VecDeque::new();
+        Some(Display { screen, mode: Mode::Streams, modelled: 0, resized: false, questions })
     }
 
     pub(super) fn streams(&self) -> bool {
@@ -115,6 +127,19 @@ impl Display {
         }
     }
 
+    /// Output goes to the model alone. What it asks is for the terminal itself, and is kept.
+    fn model(&mut self, bytes: &[u8], now: Time) {
+        let questions = &mut self.questions;
+        self.screen.process_heard(bytes, |piece| {
+            if is_question(piece) {
+                if questions.len() >= QUESTIONS {
+                    questions.pop_front();
+                }
+                questions.push_back((now, piece.to_vec()));
+            }
+        });
+    }
+
     /// The log is sent up to `sent`, the last of it these bytes of output.
     pub(super) fn sent(&mut self, bytes: &[u8], sent: u64) {
         if sent > self.modelled {
@@ -134,8 +159,8 @@ impl LoginServer {
             return self.log.push(kind.into(), bytes, echo, self.now);
         };
         if let Mode::CatchesUp(behind) = &mut display.mode {
-            display.screen.process(bytes);
             behind.changed = true;
+            display.model(bytes, self.now);
             if !reachable {
                 display.screen.bound_rows(ROWS_AWAY);
             }
@@ -200,7 +225,7 @@ impl LoginServer {
         let clean = first.is_some_and(|first| first.is_none_or(|first| *first == 0x1b));
         let waiting = self.log.take_after(display.modelled, Channel::Terminal, self.now);
         display.screen.keep_rows(true);
-        display.screen.process(&waiting);
+        display.model(&waiting, self.now);
         let alternate = base.is_alternate();
         let mut behind = CatchUp::new(Some(base), alternate, next);
         behind.base = behind.base.filter(|_| clean && !display.resized);
@@ -243,7 +268,8 @@ impl LoginServer {
     /// Puts a difference into the log.
     fn paint(&mut self) {
         let (acked, now, frame) = (self.log.acked(), self.now, self.frame());
-        let Some(Display { screen, mode: Mode::CatchesUp(behind), modelled, resized }) = &mut self.display
+        let Some(Display { screen, mode: Mode::CatchesUp(behind), modelled, resized, questions }) =
+            &mut self.display
         else {
             return;
         };
@@ -261,6 +287,8 @@ impl LoginServer {
                 difference(Known::Unsure { alternate, modes }, &shown, &mut bytes);
             }
         }
+        let asked = questions.drain(..).filter(|(at, _)| now.since(*at) <= QUESTION);
+        asked.for_each(|(_, question)| bytes.extend(question));
         let in_flight = behind.painted && behind.next.0 > acked;
         *behind = CatchUp::new(Some(shown), false, (0, now));
         (behind.painted, behind.changed) = (true, false);

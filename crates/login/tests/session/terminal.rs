@@ -342,6 +342,27 @@ fn after_an_outage_the_screen_comes_first_and_all_that_scrolled_off_follows() {
 }
 
 #[test]
+fn a_question_asked_while_the_session_catches_up_reaches_the_terminal_once_unless_it_is_old() {
+    for (away, asked) in [(8_000, 1), (60_000, 0)] {
+        let shape = LinkShape::megabits(1.54, Duration::from_millis(100));
+        let question = [&log(500)[..], b"\x1b[c\x1b[6n"].concat();
+        let script =
+            vec![(after(500), b"$ ".to_vec()), (after(5_000), question), (after(90_000), b"!".to_vec())];
+        let mut world = world(script, Vec::new(), shape, USUAL);
+        world.run_until(|world| {
+            world.now >= after(2_000) || world.next_at().is_none_or(|at| at > after(2_000))
+        });
+        world.lose_stream(after(away));
+        world.finish();
+        check(&world);
+        let seen: Vec<u8> = world.user.seen.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
+        let times = seen.windows(7).filter(|part| part == b"\x1b[c\x1b[6n").count();
+        assert_eq!(times, asked, "back after {away} ms");
+        assert!(world.user.screens > 0);
+    }
+}
+
+#[test]
 fn what_a_client_that_is_away_for_long_cannot_get_is_said() {
     let shape = LinkShape::megabits(10.0, Duration::from_millis(20));
     let mut world = world(vec![(after(5_000), log(30_000))], Vec::new(), shape, USUAL);
