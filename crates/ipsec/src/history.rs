@@ -13,8 +13,8 @@ pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(60);
 pub struct HistoryTerms {
     /// Contexts that it keeps at most; 0 where nothing is kept.
     pub contexts: u16,
-    /// A random number of the other end's process. With another number, it has forgotten everything: a receiver that got nothing, and a
-    /// sender that numbers what it sends from the beginning.
+    /// A random number of both ends. With another number, an end was started anew or its machine restored from a snapshot, and both forget
+    /// everything: a receiver that got nothing, and a sender that numbers what it sends from the beginning.
     pub epoch: u32,
     /// Byte caches of trust domains.
     pub caches: CacheList,

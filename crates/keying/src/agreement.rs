@@ -26,7 +26,7 @@ pub(crate) struct PairAgreement {
     pub repair_in: RepairTerms,
     /// Whether what the other end reads is repaired.
     pub repair_out: RepairTerms,
-    /// What both ends keep of packets that were delivered, with the number of the other end's process.
+    /// The terms on which both ends keep packets that were delivered, with a number of both.
     pub history: HistoryTerms,
     /// Whether ESP may go directly behind IP, both ways.
     pub direct: bool,
@@ -61,7 +61,9 @@ impl PairAgreement {
             0 => HistoryTerms::NONE,
             contexts => {
                 let caches = mine.history.caches.common(&theirs.history.caches);
-                HistoryTerms { contexts, caches, ..theirs.history }
+                // Of both, so that each end forgets what it kept both ways when one begins anew.
+                let epoch = mine.history.epoch ^ theirs.history.epoch;
+                HistoryTerms { contexts, epoch, caches }
             }
         };
         Some(PairAgreement {
@@ -108,7 +110,8 @@ mod tests {
 
     #[test]
     fn both_ends_compute_the_same_agreement() {
-        let mine = capabilities();
+        let history = HistoryTerms { contexts: 256, epoch: 1, ..HistoryTerms::NONE };
+        let mine = Capabilities { history, ..capabilities() };
         let table = [
             capabilities(),
             Capabilities { ranking: Ranking { nanos_per_packet: [900, 800, 100, 900] }, ..capabilities() },
@@ -118,6 +121,10 @@ mod tests {
             Capabilities { repair: LossRepair::Paced, ..capabilities() },
             Capabilities { repair: LossRepair::Off, ..capabilities() },
             Capabilities { direct: DirectEsp::Taken, ..capabilities() },
+            Capabilities {
+                history: HistoryTerms { contexts: 9, epoch: 7, ..HistoryTerms::NONE },
+                ..capabilities()
+            },
             Capabilities { suites: SuiteSet::EMPTY.with(Suite::Aes256Gcm), ..capabilities() },
         ];
         for theirs in table {

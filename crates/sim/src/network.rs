@@ -198,6 +198,13 @@ impl SimNetwork {
         Ok(())
     }
 
+    /// The machine of the node is another copy, restored from a snapshot; if not `copied`, its time of day was set ahead. Its keys and
+    /// sessions are made anew, and it goes on.
+    pub fn renew(&mut self, id: NodeId, copied: bool) {
+        let (seed, now) = (self.random.next_u64(), self.now);
+        self.with(id, |node| node.renew(copied, seed, now));
+    }
+
     /// Others see `node` at another address from now on, as behind a NAT that forgot; what is on its way to the
     /// old address is lost.
     pub fn readdress(&mut self, node: NodeId, address: SocketAddr) {

@@ -366,6 +366,19 @@ impl SimNode {
         self.outbound.handle(Order::Admit(peer, admission), now, &mut self.world);
     }
 
+    /// Has all keys made anew: the machine is another copy, or its time of day was set ahead.
+    pub(crate) fn renew(&mut self, copied: bool, seed: u64, now: Time) {
+        self.world.now = now;
+        self.counters.generations.add(copied.into());
+        let generation = self.counters.generations.get();
+        self.outbound.handle(Order::Renewed(generation), now, &mut self.world);
+        self.streams.renew();
+        let mut bytes = [0; 32];
+        bytes.iter_mut().zip(seed.to_be_bytes()).for_each(|(to, from)| *to = from);
+        self.control.renew(&bytes, now);
+        self.settle(now);
+    }
+
     pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {
         self.world.now = now;
         let mut policies = Policies::clone(&self.policies);

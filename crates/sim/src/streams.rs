@@ -102,6 +102,11 @@ impl SimStreams {
         self.core.remove_peer(id, now);
     }
 
+    /// Forgets all connections, as the node does with its keys.
+    pub(crate) fn renew(&mut self) {
+        self.core.renew();
+    }
+
     pub(crate) fn send(&mut self, peer: PeerId, bytes: u64, priority: StreamPriority, now: Time) {
         match self.core.open(peer, priority, now) {
             Ok(key) => drop(self.sending.insert(key, Sending { left: bytes, ..Sending::default() })),

