@@ -130,19 +130,34 @@ fn host(config: &Config, forecast: &Forecast) -> String {
     }
     text += &outside(config, forecast);
     text += &names(forecast);
-    match &forecast.unguarded {
-        None => {}
-        Some(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            text += "note: whether nftables guards the inner addresses is only told to root\n";
+    text += &filter(forecast);
+    text
+}
+
+/// The packet filter's part.
+fn filter(forecast: &Forecast) -> String {
+    match (&forecast.unguarded, forecast.answers) {
+        (None, None) => String::new(),
+        (None, Some(mark)) => format!(
+            "nftables while it runs: what comes to the node's UDP port has mark {mark:#x}, so that a strict `rp_filter` takes it\n"
+        ),
+        (Some(error), _) if error.kind() == io::ErrorKind::PermissionDenied => {
+            "note: whether nftables guards the inner addresses is only told to root\n".to_owned()
         }
-        Some(error) => {
-            text += &format!(
+        (Some(error), answers) => {
+            let filter = match answers {
+                None => "; `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them",
+                Some(_) => {
+                    ", and a strict `rp_filter` (1) drops what peers of this full tunnel send; if nothing arrives, `sysctl -w \
+                     net.ipv4.conf.all.rp_filter=2`"
+                }
+            };
+            format!(
                 "note: no nftables here ({error}), so packets in the clear to the inner addresses are not refused \
-                 (CVE-2019-14899); `sysctl -w net.ipv4.conf.all.rp_filter=1` refuses a part of them\n"
-            );
+                 (CVE-2019-14899){filter}\n"
+            )
         }
     }
-    text
 }
 
 /// What leaves outside the tunnel, where it is a full one or in lockdown.
@@ -267,6 +282,11 @@ mod tests {
             unguarded: Some(io::ErrorKind::Unsupported.into()),
             ..forecast(&config("false"))
         };
+        // A strict filter would cut a full tunnel off.
+        let full = |unguarded| Forecast { unguarded, answers: Some(7), ..forecast(&config("false")) };
+        let text = filter(&full(Some(io::ErrorKind::Unsupported.into())));
+        assert!(text.contains("rp_filter=2") && !text.contains("rp_filter=1"), "{text}");
+        assert!(filter(&full(None)).contains("UDP port has mark 0x7"));
         let text = host(&config("[\"peers\", \"10.1.0.0/16\"]"), &all);
         for part in
             ["between peers (hub), and to 10.1.0.0/16", "eth1.forwarding = 1", "accept_ra", "rp_filter"]

@@ -8,7 +8,7 @@
 //! plan       what it should look like, from the configuration alone
 //! default_path   whether packets that no route of the tunnel is for leave in the clear
 //! behind     which interfaces lead to the networks that are named
-//! link, request, setting, weak_host   the parts, as the kernel wants them
+//! link, request, setting, weak_host, answers   the parts, as the kernel wants them
 //! dns        the tunnel's name servers, through systemd-resolved or resolvconf
 //! filter_table   a table of the packet filter that only this process changes
 //! lockdown   nothing beside the tunnel leaves, whatever routes say
@@ -19,6 +19,7 @@
 //! outer      by which interface datagrams leave to a peer
 //! ```
 
+mod answers;
 mod behind;
 mod default_path;
 mod dns;
@@ -87,6 +88,8 @@ pub struct Network {
     lockdown: Option<LockdownTable>,
     /// Nothing where the kernel has no packet filter.
     weak_host: Option<WeakHostTable>,
+    /// The node's UDP port, once it is known here.
+    port: Option<u16>,
     /// Whether the interface was up when this was last looked at.
     is_up: bool,
 }
@@ -101,6 +104,8 @@ impl Network {
         let mut netlink = Netlink::open().map_err(NetworkError::Netlink)?;
         let (undo, left) = UndoFile::open(undo);
         let index = link::index(&mut netlink, interface)?;
+        let table = WeakHostTable::open(interface, index)
+            .inspect_err(|error| weak_host::warn(interface, !plan.rules.is_empty(), error));
         let mut network = Network {
             netlink,
             interface: interface.to_owned(),
@@ -117,7 +122,8 @@ impl Network {
             stays_closed: !left.is_empty(),
             resolvconf: None,
             lockdown: None,
-            weak_host: WeakHostTable::open(interface),
+            weak_host: table.ok(),
+            port: None,
             is_up: true,
         };
         let stale = network.adopt(plan, &left)?;
@@ -174,23 +180,6 @@ impl Network {
 
     fn write_down(&self) {
         self.undo.write(&self.settings, &self.left);
-    }
-
-    /// Keeps packets in the clear from the tunnel's addresses; says whether it had to.
-    fn guard(&mut self) -> bool {
-        let Some(table) = &mut self.weak_host else { return false };
-        let guarded = request::on_other_interfaces(&mut self.netlink, self.index).and_then(|others| {
-            let own = self.addresses.iter().map(IpNet::addr);
-            table.guard(own.filter(|address| !others.contains(address)).collect())
-        });
-        match guarded {
-            Ok(was_there) => !was_there,
-            Err(error) => {
-                weak_host::warn(&self.interface, &error);
-                self.weak_host = None;
-                false
-            }
-        }
     }
 
     fn add_address(&mut self, address: IpNet) -> Result<(), NetworkError> {

@@ -11,7 +11,7 @@ use netlink_packet_core::{NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_REQUEST};
 use netlink_sys::protocols::NETLINK_NETFILTER;
 use netlink_sys::{Socket, SocketAddr};
 
-pub(crate) use expressions::{NftExpressions, NftHeader, NftMeta, interface_name};
+pub(crate) use expressions::{NftAddress, NftExpressions, NftHeader, NftMeta};
 
 /// `NFNL_SUBSYS_NFTABLES`.
 const SUBSYSTEM: u16 = 10;

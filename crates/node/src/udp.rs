@@ -328,6 +328,14 @@ pub fn has_no_source(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EADDRNOTAVAIL | libc::ENETUNREACH))
 }
 
+/// Returns the port of a UDP socket.
+///
+/// # Errors
+/// The descriptor is of something else.
+pub(crate) fn port(socket: &OwnedFd) -> io::Result<u16> {
+    message::local(socket).map(|local| local.port())
+}
+
 /// Whether a datagram was refused because it is larger than the interface takes.
 #[must_use]
 pub fn is_too_big(error: &io::Error) -> bool {

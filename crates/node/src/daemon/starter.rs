@@ -92,7 +92,8 @@ impl Starter {
         Ok(starter)
     }
 
-    /// Has the network around the tunnel device made; `marked` are the sockets whose packets carry the mark.
+    /// Has the network around the tunnel device made; `marked` are the sockets whose packets carry the mark, that for
+    /// UDP first.
     pub(super) fn set_up(
         &self,
         public_key: Option<String>,

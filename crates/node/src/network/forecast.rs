@@ -22,6 +22,8 @@ pub struct Forecast {
     pub rules_of_others: bool,
     /// Which name servers are set for which names, and by what, if anything does.
     pub dns: (DnsSettings, Option<DnsProgram>),
+    /// The mark of what comes to the node's UDP port, where there is a full tunnel.
+    pub answers: Option<u32>,
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
     pub unguarded: Option<io::Error>,
 }
@@ -49,6 +51,7 @@ pub fn forecast(config: &Config) -> Forecast {
         defaults: defaults(config),
         rules_of_others: config.node.table != RouteTable::Auto && is_full(config),
         dns: (DnsSettings::of(config), DnsProgram::find()),
+        answers: plan.rules.first().map(|rule| rule.mark),
         unguarded: weak_host::is_possible().err(),
     }
 }

@@ -20,7 +20,7 @@ use ipnet::IpNet;
 use super::filter_table::FilterTable;
 use super::weak_host::to;
 use super::{Network, NetworkError, Plan, report};
-use crate::nftables::{self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, interface_name};
+use crate::nftables::{self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb};
 
 /// `NFT_TABLE_F_OWNER` and `NFT_TABLE_F_PERSIST` (Linux 6.9): only the daemon changes the table, `nft flush ruleset` leaves
 /// it, and when the daemon is gone it stays, until the next one takes it over or it is removed by hand.
@@ -30,12 +30,15 @@ const HOOKS: [(&str, u32); 2] = [("forward", 2), ("output", 3)];
 const OUTPUT: &str = "output";
 /// `NF_IP_PRI_FILTER`: behind programs that set marks.
 const PRIORITY: i32 = 0;
+/// The number of `lo` (Linux `LOOPBACK_IFINDEX`).
+const LOOPBACK: u32 = 1;
 
 /// The table of one tunnel.
 #[derive(Debug)]
 pub(super) struct LockdownTable {
     table: FilterTable,
-    interface: String,
+    /// The number of the tunnel's interface: its name may change.
+    index: u32,
     /// What the table lets out, once it is made: the mark, and networks.
     lets_out: Option<(u32, BTreeSet<IpNet>)>,
 }
@@ -45,9 +48,9 @@ impl LockdownTable {
     ///
     /// # Errors
     /// Where the kernel has no packet filter.
-    pub(super) fn open(interface: &str) -> io::Result<LockdownTable> {
+    pub(super) fn open(interface: &str, index: u32) -> io::Result<LockdownTable> {
         let table = FilterTable::open(name(interface), OWNED_AND_LASTING)?;
-        Ok(LockdownTable { table, interface: interface.to_owned(), lets_out: None })
+        Ok(LockdownTable { table, index, lets_out: None })
     }
 
     /// Lets out packets with `mark` and those to `outside`, and drops all others, if it does not yet; says whether the table
@@ -105,12 +108,12 @@ impl LockdownTable {
     /// The table's chains and their rules.
     fn content(&self, mark: u32, outside: &BTreeSet<IpNet>) -> Vec<(NftVerb, NftAttributes)> {
         let (name, mut all) = (self.table.name(), Vec::new());
-        let tunnel = interface_name(&self.interface);
+        let tunnel = self.index.to_ne_bytes();
         let new = NftExpressions::new;
         for (chain, hook) in HOOKS {
             let mut rules = vec![new().meta(NftMeta::InterfaceOut, &tunnel).accept()];
             if chain == OUTPUT {
-                rules.push(new().meta(NftMeta::InterfaceOut, &interface_name("lo")).accept());
+                rules.push(new().meta(NftMeta::InterfaceOut, &LOOPBACK.to_ne_bytes()).accept());
                 rules.push(new().meta(NftMeta::Mark, &mark.to_ne_bytes()).accept());
                 rules.extend(necessities());
             } else {
@@ -144,7 +147,7 @@ impl Network {
     fn close_all(&mut self, mark: u32, outside: &BTreeSet<IpNet>) -> io::Result<bool> {
         let table = match &mut self.lockdown {
             Some(table) => table,
-            none => none.insert(LockdownTable::open(&self.interface)?),
+            none => none.insert(LockdownTable::open(&self.interface, self.index)?),
         };
         table.close(mark, outside)
     }

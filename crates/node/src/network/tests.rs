@@ -4,6 +4,7 @@ use crate::tun::Tun;
 use netlink_packet_route::AddressFamily;
 use std::path::Path;
 
+mod answers;
 mod closed;
 mod host;
 mod lockdown;

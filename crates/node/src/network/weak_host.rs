@@ -5,8 +5,10 @@
 //! from the answers what connections the tunnel carries (CVE-2019-14899). For each address the table has the rule
 //!
 //! ```text
-//! ip daddr ADDRESS iifname != TUNNEL fib saddr type != local counter drop
+//! ip daddr ADDRESS iif != TUNNEL fib saddr type != local counter drop
 //! ```
+//!
+//! With a full tunnel, it has the rules of [`answers`] besides. The interface is known by its number: its name may change.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -14,13 +16,16 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use super::answers::{self, Answers};
 use super::filter_table::FilterTable;
+use super::{Network, request};
 use crate::nftables::{
-    self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables, interface_name,
+    self, NftAddress, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb, Nftables,
 };
 
-/// Before connection tracking (`NF_IP_PRI_RAW`).
-const PRIORITY_RAW: i32 = -300;
+/// Before connection tracking, and before the reverse path filters that other programs have at `NF_IP_PRI_RAW` (-300) and later;
+/// behind the kernel's joining of fragments (`NF_IP_PRI_CONNTRACK_DEFRAG`, -400).
+const PRIORITY: i32 = -310;
 /// `NFT_TABLE_F_OWNER` (Linux 5.12): only this connection changes the table, `nft flush ruleset` leaves it, and it
 /// ends with the connection, however that ends. Without the tunnel its addresses are gone, and nothing is left to guard.
 const OWNER: u32 = 2;
@@ -28,33 +33,46 @@ const CHAIN: &str = "prerouting";
 /// `NF_INET_PRE_ROUTING`.
 const HOOK: u32 = 0;
 
+/// The addresses and the port that the table is for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Guarded {
+    /// Addresses to which nothing comes but by the tunnel.
+    pub(super) addresses: BTreeSet<IpAddr>,
+    /// The datagrams that get a mark, where there is a full tunnel.
+    pub(super) answers: Option<Answers>,
+}
+
 /// The table of one tunnel.
 #[derive(Debug)]
 pub(super) struct WeakHostTable {
     table: FilterTable,
-    interface: String,
-    addresses: BTreeSet<IpAddr>,
+    /// The number of the tunnel's interface.
+    index: u32,
+    /// Nothing until it is made.
+    made: Option<Guarded>,
 }
 
 impl WeakHostTable {
-    /// Connects to the packet filter; guards nothing yet. Where the kernel has none, the log says so.
-    pub(super) fn open(interface: &str) -> Option<WeakHostTable> {
-        let table = FilterTable::open(format!("strait-{interface}"), OWNER);
-        let table = table.inspect_err(|error| warn(interface, error)).ok()?;
-        Some(WeakHostTable { table, interface: interface.to_owned(), addresses: BTreeSet::new() })
+    /// Connects to the packet filter; guards nothing yet.
+    ///
+    /// # Errors
+    /// The kernel has no packet filter.
+    pub(super) fn open(interface: &str, index: u32) -> io::Result<WeakHostTable> {
+        let table = FilterTable::open(format!("strait-{interface}"), OWNER)?;
+        Ok(WeakHostTable { table, index, made: None })
     }
 
-    /// Guards `addresses` and no others, if it does not yet; says whether the table was there.
+    /// Guards this and nothing else, if it does not yet; says whether the table was there.
     ///
     /// # Errors
     /// What the kernel said; what was guarded before is guarded still.
-    pub(super) fn guard(&mut self, addresses: BTreeSet<IpAddr>) -> io::Result<bool> {
+    pub(super) fn guard(&mut self, guarded: Guarded) -> io::Result<bool> {
         let found = self.table.is_there();
-        if found && addresses == self.addresses {
+        if found && self.made.as_ref() == Some(&guarded) {
             return Ok(found);
         }
-        self.table.make(&self.content(&addresses))?;
-        self.addresses = addresses;
+        self.table.make(&self.content(&guarded))?;
+        self.made = Some(guarded);
         Ok(found)
     }
 
@@ -70,18 +88,19 @@ impl WeakHostTable {
     }
 
     /// The table's chain and its rules.
-    fn content(&self, addresses: &BTreeSet<IpAddr>) -> Vec<(NftVerb, NftAttributes)> {
+    fn content(&self, guarded: &Guarded) -> Vec<(NftVerb, NftAttributes)> {
         let name = self.table.name();
-        let mut all = vec![nftables::chain(name, CHAIN, HOOK, PRIORITY_RAW)];
-        let rules = addresses.iter().map(|address| rule(*address, &self.interface));
-        all.extend(rules.map(|expressions| nftables::rule(name, CHAIN, &expressions)));
+        let mut all = vec![nftables::chain(name, CHAIN, HOOK, PRIORITY)];
+        let addresses = guarded.addresses.iter().map(|address| rule(*address, self.index));
+        let answers = guarded.answers.iter().flat_map(|answers| answers::rules(*answers, self.index));
+        all.extend(addresses.chain(answers).map(|expressions| nftables::rule(name, CHAIN, &expressions)));
         all
     }
 }
 
 impl Drop for WeakHostTable {
     fn drop(&mut self) {
-        if !self.addresses.is_empty()
+        if self.made.is_some()
             && let Err(error) = self.table.remove()
         {
             tracing::debug!(%error, "could not remove the packet filter's table");
@@ -89,12 +108,39 @@ impl Drop for WeakHostTable {
     }
 }
 
+impl Network {
+    /// Lets reverse path filters take what comes to the node's UDP port, where there is a full tunnel.
+    pub fn take_answers(&mut self, port: u16) {
+        self.port = Some(port);
+        self.guard();
+    }
+
+    /// Keeps packets in the clear from the tunnel's addresses, and marks what comes to the node's port where rules look at the mark;
+    /// says whether it had to.
+    pub(super) fn guard(&mut self) -> bool {
+        let mark = self.rules.first().map(|rule| rule.mark);
+        let answers = mark.zip(self.port).map(|(mark, port)| Answers { mark, port });
+        let Some(table) = &mut self.weak_host else { return false };
+        let guarded = request::on_other_interfaces(&mut self.netlink, self.index).and_then(|others| {
+            let own = self.addresses.iter().map(IpNet::addr);
+            let addresses = own.filter(|address| !others.contains(address)).collect();
+            table.guard(Guarded { addresses, answers })
+        });
+        match guarded {
+            Ok(was_there) => !was_there,
+            Err(error) => {
+                warn(&self.interface, mark.is_some(), &error);
+                self.weak_host = None;
+                false
+            }
+        }
+    }
+}
+
 /// The expressions of the rule for one address.
-fn rule(address: IpAddr, interface: &str) -> NftAttributes {
-    let of_address = to(IpNet::from(address)).meta_differs(NftMeta::InterfaceIn, &interface_name(interface));
-    // The result is an address type, by the source address.
-    let fib = NftAttributes::new().number(1, 1).number(2, 3).number(3, 1);
-    of_address.then("fib", &fib).differs(&u32::from(libc::RTN_LOCAL).to_ne_bytes()).drop()
+fn rule(address: IpAddr, index: u32) -> NftAttributes {
+    let of_address = to(IpNet::from(address)).meta_differs(NftMeta::InterfaceIn, &index.to_ne_bytes());
+    of_address.foreign(NftAddress::Source).drop()
 }
 
 /// If the packet goes to `net`.
@@ -116,8 +162,16 @@ pub(super) fn to(net: IpNet) -> NftExpressions {
     }
 }
 
-/// Says that nothing is guarded, and what else there is.
-pub(super) fn warn(interface: &str, error: &io::Error) {
+/// Says that nothing is guarded, and what else there is; `full` for a full tunnel, which a strict filter would cut off.
+pub(super) fn warn(interface: &str, full: bool, error: &io::Error) {
+    if full {
+        return tracing::warn!(
+            interface, %error,
+            "no nftables: packets in the clear to the tunnel's addresses are not refused (CVE-2019-14899), and a strict \
+             `rp_filter` (1) drops what peers of this full tunnel send; if nothing arrives, \
+             `sysctl -w net.ipv4.conf.all.rp_filter=2`"
+        );
+    }
     tracing::warn!(
         interface, %error,
         "no nftables: packets in the clear to the tunnel's addresses are not refused (CVE-2019-14899); \

@@ -14,7 +14,7 @@ use crate::process::ProcessChannel;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verb", rename_all = "kebab-case")]
 pub(super) enum StarterRequest {
-    /// To make the network around the tunnel device, once. With it come the sockets that carry the mark.
+    /// To make the network around the tunnel device, once. With it come the sockets that carry the mark, that for UDP first.
     SetUp {
         /// This node's public key, if it has one of its own.
         public_key: Option<String>,

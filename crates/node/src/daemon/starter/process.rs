@@ -83,7 +83,7 @@ struct StarterProcess {
     plan: Plan,
     /// Nothing before it is asked for.
     network: Option<Network>,
-    /// The sockets whose packets carry the mark.
+    /// The sockets whose packets carry the mark, that for UDP first.
     marked: Vec<OwnedFd>,
     watch: TunnelWatch,
     /// Nothing until they are asked for.
@@ -234,6 +234,9 @@ impl StarterProcess {
         let interface = &self.config.node.interface;
         let undo = network::undo_file(interface).map_err(text)?;
         let mut network = Network::set_up(interface, &self.plan, Some(undo)).map_err(text)?;
+        if let Some(socket) = self.marked.first() {
+            network.take_answers(udp::port(socket).map_err(text)?);
+        }
         network.set_dns(&self.config);
         self.network = Some(network);
         start::say_scope(&self.config);

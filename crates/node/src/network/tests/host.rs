@@ -1,6 +1,8 @@
 //! What others do to a host with a tunnel: neighbours send in the clear, programs flush what was made, daemons are killed.
 
 use super::*;
+use crate::network::answers::Answers;
+use crate::network::weak_host::Guarded;
 use crate::nftables::{NftAttributes, NftVerb, Nftables};
 use crate::tun::TunError;
 use std::net::{Ipv4Addr, UdpSocket};
@@ -45,16 +47,24 @@ pub(super) fn reaches(tun: &Tun, source: [u8; 4], to: [u8; 4]) -> bool {
 
 /// Has a datagram come in by `tun`.
 pub(super) fn comes_in(tun: &Tun, source: [u8; 4], to: [u8; 4], port: u16) {
-    let mut packet = [0; 29];
-    packet[..4].copy_from_slice(&[0x45, 0, 0, 29]);
+    let mut datagram = [0; 9];
+    datagram[..2].copy_from_slice(&[0, 7]);
+    datagram[2..4].copy_from_slice(&port.to_be_bytes());
+    datagram[4..6].copy_from_slice(&[0, 9]);
+    comes_in_as(tun, (source, to), [0; 2], &datagram);
+}
+
+/// Has an IPv4 packet with UDP come in by `tun`, which is this fragment of it.
+pub(super) fn comes_in_as(tun: &Tun, (source, to): ([u8; 4], [u8; 4]), fragment: [u8; 2], content: &[u8]) {
+    let mut packet = vec![0; 20];
+    packet[..4].copy_from_slice(&[0x45, 0, 0, u8::try_from(20 + content.len()).unwrap()]);
+    packet[6..8].copy_from_slice(&fragment);
     packet[8..10].copy_from_slice(&[64, 17]);
     packet[12..16].copy_from_slice(&source);
     packet[16..20].copy_from_slice(&to);
     let sum = ip::v4_header_checksum(&packet[..20]);
     packet[10..12].copy_from_slice(&sum.to_be_bytes());
-    packet[20..22].copy_from_slice(&[0, 7]);
-    packet[22..24].copy_from_slice(&port.to_be_bytes());
-    packet[24..26].copy_from_slice(&[0, 9]);
+    packet.extend(content);
     let head = [0; vnet::LEN];
     tun.writev(&[head.as_slice(), &packet].map(io::IoSlice::new)).unwrap();
 }
@@ -103,14 +113,15 @@ fn a_packet_filter_that_knows_no_owner_is_flushed_and_made_again() {
         if !has_nftables() {
             return;
         }
-        let mut table = WeakHostTable::open("st-old").unwrap();
+        let mut table = WeakHostTable::open("st-old", 7).unwrap();
         table.forget_owner();
-        let addresses: BTreeSet<_> = ["10.77.0.1".parse().unwrap(), "fd77::1".parse().unwrap()].into();
-        assert!(!table.guard(addresses.clone()).unwrap() && table.guard(addresses.clone()).unwrap());
+        let addresses = ["10.77.0.1".parse().unwrap(), "fd77::1".parse().unwrap()].into();
+        let guarded = Guarded { addresses, answers: Some(Answers { mark: 7, port: 9 }) };
+        assert!(!table.guard(guarded.clone()).unwrap() && table.guard(guarded.clone()).unwrap());
         assert!(table.can_be_flushed());
         Nftables::open().unwrap().change(&[(NftVerb::DelTable, NftAttributes::new())]).unwrap();
-        assert!(!table.guard(addresses.clone()).unwrap(), "made again");
-        assert!(table.guard(addresses).unwrap());
+        assert!(!table.guard(guarded.clone()).unwrap(), "made again");
+        assert!(table.guard(guarded).unwrap());
     });
 }
 

@@ -150,7 +150,7 @@ fn a_lockdown_table_that_another_program_flushes_is_put_back() {
             // Linux 6.9 and later: the daemon owns the table.
             assert!(flush().is_err() && !leaves_by(&lan, V4));
             network.open_up();
-            let mut table = LockdownTable::open("st-lock3").unwrap();
+            let mut table = LockdownTable::open("st-lock3", network.index).unwrap();
             table.forget_owner();
             network.lockdown = Some(table);
             network.change(&split).unwrap();
