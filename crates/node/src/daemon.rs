@@ -406,6 +406,7 @@ impl Daemon {
     fn starter_said(&mut self, event: StarterEvent) -> Option<Shutdown> {
         match event {
             StarterEvent::OutsideChanged => self.outside_changed(),
+            StarterEvent::Warnings(warnings) => self.watch.warnings = warnings,
             StarterEvent::Ended => {
                 let gone = std::io::ErrorKind::BrokenPipe.into();
                 return Some(Shutdown::Failed("the privileged process", gone));

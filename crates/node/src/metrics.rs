@@ -156,7 +156,7 @@ fn node(report: &DaemonReport) -> Vec<MetricFamily> {
         (
             "warnings",
             "gauge",
-            "Insecure options in use, and files that cannot be written.",
+            "Insecure options in use, files that cannot be written, and what is wrong with the network.",
             one(node.warnings.len() as u64),
         ),
         ("thread_cpu_seconds_total", "counter", "CPU time used, by thread.", threads.collect()),

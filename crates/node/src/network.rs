@@ -41,6 +41,7 @@ mod weak_host;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::PathBuf;
+use std::time::Instant;
 
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL, NLM_F_REPLACE};
@@ -69,7 +70,10 @@ use weak_host::WeakHostTable;
 #[derive(Debug)]
 pub struct Network {
     netlink: Netlink,
+    /// The interface as the configuration calls it.
     interface: String,
+    /// Its name now, which another program may change, and its number.
+    name: String,
     index: u32,
     addresses: BTreeSet<IpNet>,
     routes: BTreeSet<Route>,
@@ -90,8 +94,13 @@ pub struct Network {
     weak_host: Option<WeakHostTable>,
     /// The node's UDP port, once it is known here.
     port: Option<u16>,
-    /// Whether the interface was up when this was last looked at.
+    /// The name servers that the host is to have, and why it could not be told.
+    dns: DnsSettings,
+    dns_trouble: Option<String>,
+    dns_tried: Instant,
+    /// The interface was up, or gone, when this was last looked at.
     is_up: bool,
+    is_gone: bool,
 }
 
 impl Network {
@@ -109,6 +118,7 @@ impl Network {
         let mut network = Network {
             netlink,
             interface: interface.to_owned(),
+            name: interface.to_owned(),
             index,
             addresses: BTreeSet::new(),
             routes: BTreeSet::new(),
@@ -124,7 +134,11 @@ impl Network {
             lockdown: None,
             weak_host: table.ok(),
             port: None,
+            dns: DnsSettings::default(),
+            dns_trouble: None,
+            dns_tried: Instant::now(),
             is_up: true,
+            is_gone: false,
         };
         let stale = network.adopt(plan, &left)?;
         network.lock_down(plan)?;
@@ -159,7 +173,7 @@ impl Network {
         }
         self.networks.clone_from(&plan.networks);
         self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
-        for setting in plan.settings(&self.interface, &self.behind) {
+        for setting in plan.settings(&self.name, &self.behind) {
             self.set(setting)?;
         }
         for route in plan.routes.difference(&self.routes.clone()) {
@@ -266,7 +280,7 @@ impl Network {
 
     /// Puts back the settings that `plan` does not need, the last changed first.
     fn restore(&mut self, plan: &Plan) {
-        let kept = plan.settings(&self.interface, &self.behind);
+        let kept = plan.settings(&self.name, &self.behind);
         while let Some(at) =
             self.settings.iter().rposition(|one| kept.iter().all(|kept| kept.path != one.path()))
         {

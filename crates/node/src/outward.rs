@@ -92,7 +92,7 @@ impl Outward {
                         continue;
                     }
                 }
-                Err(error) => return self.control.failed("the tunnel device", error),
+                Err(error) => return self.control.failed("the tunnel device", self.tun.explain(error)),
             }
             let timeout = self.outbound.poll_timeout().map(|deadline| self.clock.until(deadline.at));
             let events = self.generations.events().map_or(PollFd::ignored(), PollFd::readable);

@@ -147,6 +147,17 @@ impl Tun {
         (Tun::of(file, "pair".to_owned(), Offload::Tcp), far)
     }
 
+    /// Says in words what an error of the device means.
+    pub(crate) fn explain(&self, error: io::Error) -> io::Error {
+        match error.raw_os_error() {
+            // Linux `tun_chr_read_iter`: nothing is attached any more.
+            Some(libc::EBADFD) => {
+                io::Error::other(format!("another program removed the interface {}", self.name))
+            }
+            _ => error,
+        }
+    }
+
     /// Its name.
     #[must_use]
     pub fn name(&self) -> &str {

@@ -106,6 +106,18 @@ fn a_tunnel_set_down_leaves_nothing_in_the_clear() {
 }
 
 #[test]
+fn a_tunnel_that_is_renamed_leaves_nothing_in_the_clear_and_lockdown_goes_on_with_it() {
+    if !allowed() {
+        return;
+    }
+    let full = FullTunnel::up("lockdown = true", BOTH);
+    for names in [["strait0", "other0"], ["other0", "strait0"]] {
+        ip(&full.pair.hosts.a, &["link", "set", names[0], "name", names[1]]);
+        full.assert_through(names[1]);
+    }
+}
+
+#[test]
 fn a_reload_leaves_nothing_in_the_clear() {
     if !allowed() {
         return;

@@ -32,7 +32,7 @@ impl DnsHost {
     fn with_resolvconf(self, code: u8) -> DnsHost {
         let (folder, file) = (self.folder.display(), self.folder.join("resolvconf"));
         let script = format!(
-            "#!/bin/sh\ncase $1 in\n-a) /bin/cat > {folder}/$2.servers ;;\n-d) /bin/rm -f {folder}/$2.servers ;;\nesac\nexit {code}\n"
+            "#!/bin/sh\n[ {code} = 0 ] || echo no leave to write >&2\ncase $1 in\n-a) /bin/cat > {folder}/$2.servers ;;\n-d) /bin/rm -f {folder}/$2.servers ;;\nesac\nexit {code}\n"
         );
         fs::write(&file, script).unwrap();
         fs::set_permissions(&file, PermissionsExt::from_mode(0o755)).unwrap();
@@ -55,6 +55,10 @@ impl DnsHost {
         let said = String::from_utf8(said).unwrap();
         let rest = said.split("process ").nth(1).unwrap();
         rest.split(',').next().unwrap().to_owned()
+    }
+
+    fn shown(&self) -> String {
+        String::from_utf8(self.strait(&["show"]).stdout).unwrap()
     }
 
     fn log(&self) -> String {
@@ -103,10 +107,15 @@ fn a_host_that_takes_no_name_servers_has_its_tunnel_and_a_word_about_it() {
     }
     for (host, said) in [
         (DnsHost::create(), "`dns` has no effect: neither systemd-resolved nor resolvconf is here"),
-        (DnsHost::create().with_resolvconf(1), "cannot set name servers"),
+        (DnsHost::create().with_resolvconf(1), "resolvconf ended with exit status: 1: no leave to write"),
     ] {
         host.up();
         assert!(host.log().contains(said), "{}", host.log());
+        eventually("the report says so", || host.shown().contains(said));
+        let host = host.with_resolvconf(0);
+        host.strait(&["reload"]);
+        assert!(host.log().contains("name servers are set"), "{}", host.log());
+        eventually("there is nothing to warn of", || !host.shown().contains(said));
         host.strait(&["down"]);
     }
     let check = DnsHost::create();

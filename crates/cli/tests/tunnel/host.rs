@@ -20,6 +20,13 @@ pub(crate) fn log(pair: &Pair, which: usize) -> String {
     fs::read_to_string(pair.daemon(which).log()).unwrap()
 }
 
+/// The warnings of the node about other programs.
+fn warnings(pair: &Pair) -> Vec<String> {
+    let warnings = pair.daemon(0).show().unwrap()["node"]["warnings"].clone();
+    let warnings: Vec<String> = serde_json::from_value(warnings).unwrap();
+    warnings.into_iter().filter(|warning| warning.starts_with("another program")).collect()
+}
+
 #[test]
 fn a_clear_packet_of_a_neighbour_is_not_taken_for_a_peers() {
     if !allowed() {
@@ -61,11 +68,40 @@ fn a_tunnel_set_down_and_up_has_its_routes_again() {
     assert!(route().contains("strait0"), "{}", route());
     ip(&pair.hosts.a, &["link", "set", "strait0", "down"]);
     eventually("the log says that it is down", || log(&pair, 0).contains("set the interface down"));
+    eventually("so does the report", || {
+        warnings(&pair).iter().any(|warning| warning.contains("set the interface strait0 down"))
+    });
     ip(&pair.hosts.a, &["link", "set", "strait0", "up"]);
     eventually("the route is there again", || route().contains("strait0"));
     eventually("the log says so", || log(&pair, 0).contains("put back"));
+    eventually("there is nothing to warn of", || warnings(&pair).is_empty());
     pair.tcp(1, Family::V4, 50_000);
     pair.tcp(0, Family::V6, 50_000);
+}
+
+#[test]
+fn a_tunnel_that_is_renamed_carries_on_and_says_so() {
+    if !allowed() {
+        return;
+    }
+    let pair =
+        Pair::up(TwoHosts::direct(fast()).unwrap(), Extra { node: "forward = true", ..Extra::default() });
+    ip(&pair.hosts.a, &["link", "set", "strait0", "name", "other0"]);
+    eventually("the log says so", || log(&pair, 0).contains("another program renamed the interface"));
+    eventually("so does the report", || {
+        warnings(&pair).iter().any(|warning| warning.contains("`ip link set other0 name strait0`"))
+    });
+    pair.tcp(1, Family::V4, 50_000);
+    pair.tcp(0, Family::V6, 50_000);
+    // What is removed is put back under the new name, too.
+    ip(&pair.hosts.a, &["address", "del", "10.77.0.1/24", "dev", "other0"]);
+    eventually("the address is there again", || {
+        ip(&pair.hosts.a, &["address", "show", "dev", "other0"]).contains("10.77.0.1")
+    });
+    ip(&pair.hosts.a, &["link", "set", "other0", "name", "strait0"]);
+    eventually("there is nothing to warn of", || warnings(&pair).is_empty());
+    pair.tcp(1, Family::V4, 50_000);
+    assert!(!log(&pair, 0).contains("another program changed the tunnel's network"), "{}", pair.logs());
 }
 
 /// A full tunnel of the first site.
@@ -150,5 +186,8 @@ fn a_tunnel_device_that_is_deleted_ends_the_daemon() {
         status = daemon.ended().unwrap();
         status.is_some()
     });
-    assert_eq!(status.and_then(|status| status.code()), Some(1), "{}", daemon.last_words());
+    let words = daemon.last_words();
+    assert_eq!(status.and_then(|status| status.code()), Some(1), "{words}");
+    let said = "the tunnel device failed: another program removed the interface strait0; the tunnel is down";
+    assert!(words.contains(said), "{words}");
 }

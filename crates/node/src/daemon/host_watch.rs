@@ -30,6 +30,8 @@ pub(super) struct HostWatch {
     changes: Budget,
     /// The interface by which a peer's endpoint is reached, if there is one.
     outer: BTreeMap<PeerId, Option<String>>,
+    /// The starter's warnings about the host's network around the tunnel.
+    pub(super) warnings: Vec<String>,
 }
 
 impl HostWatch {
@@ -37,7 +39,7 @@ impl HostWatch {
     pub(super) fn new() -> io::Result<HostWatch> {
         let changes = Budget::new(CHANGES.0, CHANGES.1);
         let (routes, sources) = (OuterRoutes::open()?, Sources::default());
-        Ok(HostWatch { routes, sources, changes, outer: BTreeMap::new() })
+        Ok(HostWatch { routes, sources, changes, outer: BTreeMap::new(), warnings: Vec::new() })
     }
 
     /// The interface by which datagrams leave to a peer.

@@ -100,9 +100,11 @@ impl Daemon {
         }
     }
 
-    /// Returns what is insecure and allowed, what cannot be written now, and what the system does only slowly now.
+    /// Returns what is insecure and allowed, what is wrong with the host's network around the tunnel, what cannot be written now, and what the
+    /// system does only slowly now.
     fn warnings(&self) -> Vec<String> {
         let mut warnings = self.config.warnings(&self.path);
+        warnings.extend(self.watch.warnings.clone());
         warnings.extend(self.manual.warnings());
         warnings.extend(self.sessionless.warning());
         warnings.extend(self.daily_warning());

@@ -46,6 +46,8 @@ pub(super) use process::served;
 
 /// How long it may take to answer: it may wait for a disk, and for the kernel's routing lock.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that it waits for room for a warning: there is room for hundreds.
+const WARNED_WITHIN: Duration = Duration::from_millis(1);
 
 /// Why the starter did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +66,8 @@ pub enum StarterError {
 pub(super) struct Starter {
     channel: ProcessChannel,
     outside: Arc<Wake>,
+    /// Brings what is wrong with the network.
+    warnings: ProcessChannel,
     /// As [`Starter::stay_closed`] says.
     stays_closed: Option<bool>,
 }
@@ -78,15 +82,19 @@ impl Starter {
     ) -> Result<Starter, StartError> {
         let (channel, theirs) = ProcessChannel::pair().map_err(StartError::Runtime)?;
         channel.set_patience(PATIENCE).map_err(StartError::Runtime)?;
+        let (warnings, warned) = ProcessChannel::pair().map_err(StartError::Runtime)?;
+        warned.set_patience(WARNED_WITHIN).map_err(StartError::Runtime)?;
         let starter = Starter {
             channel,
             outside: Arc::new(Wake::new().map_err(StartError::Runtime)?),
+            warnings,
             stays_closed: None,
         };
         let outside = Arc::clone(&starter.outside);
         let (path, config) = (path.to_owned(), config.clone());
-        let run = move || process::run(theirs, &outside, path, (config, &text));
-        let closes: Vec<_> = closes.iter().copied().chain([starter.channel.as_fd()]).collect();
+        let run = move || process::run((theirs, warned), &outside, path, (config, &text));
+        let own = [starter.channel.as_fd(), starter.warnings.as_fd()];
+        let closes: Vec<_> = closes.iter().copied().chain(own).collect();
         let forked = fork(c"strait-starter", &closes, run);
         forked.map_err(StartError::Runtime)?;
         Ok(starter)
@@ -165,6 +173,8 @@ impl Starter {
             wake: Arc::clone(&self.outside),
             end: watched(self.channel.as_fd().try_clone_to_owned()?)?,
             channel: self.channel.try_clone()?,
+            warned: watched(self.warnings.as_fd().try_clone_to_owned()?)?,
+            warnings: self.warnings.try_clone()?,
         })
     }
 
@@ -195,10 +205,12 @@ impl Drop for Starter {
 }
 
 /// Something that the starter says unasked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum StarterEvent {
     /// Links, addresses or routes by which datagrams leave may be others.
     OutsideChanged,
+    /// All that is wrong with the host's network around the tunnel, as people read it.
+    Warnings(Vec<String>),
     /// It is gone.
     Ended,
 }
@@ -210,6 +222,8 @@ pub(super) struct StarterEvents {
     wake: Arc<Wake>,
     end: AsyncFd<OwnedFd>,
     channel: ProcessChannel,
+    warned: AsyncFd<OwnedFd>,
+    warnings: ProcessChannel,
 }
 
 impl StarterEvents {
@@ -224,6 +238,15 @@ impl StarterEvents {
                     self.wake.clear();
                     return StarterEvent::OutsideChanged;
                 }
+                ready = self.warned.readable() => match self.warnings.receive_now().and_then(message::read) {
+                    Ok((warnings, _)) => return StarterEvent::Warnings(warnings),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                        if let Ok(mut ready) = ready {
+                            ready.clear_ready();
+                        }
+                    }
+                    Err(_) => return StarterEvent::Ended,
+                },
                 ready = self.end.readable() => {
                     // Answers are taken where they are awaited, so there is nothing to read but the end.
                     if self.channel.has_ended() {

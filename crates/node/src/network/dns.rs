@@ -1,11 +1,13 @@
 //! The name servers of the tunnel: given to systemd-resolved (resolvectl(1)) or resolvconf(8), whichever is there.
 //!
-//! Both are programs, which need root or the rights of a user of theirs, and are run at the start and at the end only.
+//! Both are programs, which need root or the rights of a user of theirs, and are run at the start and at the end, and between them only
+//! after a failure.
 //! systemd-resolved forgets what it was told with the interface, however the daemon ends. What resolvconf is told outlives a
 //! killed daemon: the next start or `strait down` takes it back.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,6 +17,7 @@ use std::time::{Duration, Instant};
 use super::default_path::is_full;
 use super::{Network, report};
 use crate::config::Config;
+use crate::process::memory_file;
 
 /// Where systemd-resolved keeps its files while it runs.
 const RESOLVED: &str = "/run/systemd/resolve";
@@ -23,6 +26,10 @@ const INTERFACE_ORDER: &str = "/etc/resolvconf/interface-order";
 /// How long a program may take, and how often that is looked at. resolvectl waits longer for a service that does not answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const TICK: Duration = Duration::from_millis(5);
+/// The time after a failure until it is tried again: as a person may have mended it, and no sooner, as it may take all of the patience.
+pub(super) const RETRY: Duration = Duration::from_secs(60);
+/// Most of what a program says that is repeated: a line of a terminal or two.
+const SAID_MAX: u64 = 200;
 
 /// What tells the host its name servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +61,9 @@ impl DnsProgram {
     fn run(self, call: &DnsCall) -> io::Result<()> {
         let program = on_path(self.name()).ok_or(io::ErrorKind::NotFound)?;
         let mut command = Command::new(program);
-        command.args(&call.arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        // No pipe: what it starts may keep that open, and fill it.
+        let mut said = memory_file(c"said")?;
+        command.args(&call.arguments).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(said.try_clone()?);
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {
             input.write_all(call.input.as_bytes())?;
@@ -63,14 +72,18 @@ impl DnsProgram {
         loop {
             match child.try_wait()? {
                 Some(status) if status.success() => return Ok(()),
-                Some(status) => return Err(io::Error::other(format!("{} ended with {status}", self.name()))),
+                Some(status) => {
+                    let words = first_line(&mut said).map_or_else(String::new, |line| format!(": {line}"));
+                    return Err(io::Error::other(format!("{} ended with {status}{words}", self.name())));
+                }
                 None if start.elapsed() > PATIENCE => break,
                 None => thread::sleep(TICK),
             }
         }
         child.kill()?;
         child.wait()?;
-        Err(io::ErrorKind::TimedOut.into())
+        let words = format!("{} did not end within {} s", self.name(), PATIENCE.as_secs());
+        Err(io::Error::new(io::ErrorKind::TimedOut, words))
     }
 }
 
@@ -141,32 +154,59 @@ impl DnsSettings {
 }
 
 impl Network {
-    /// Gives the tunnel's name servers to the host, if `config` has any; what does not work is logged.
+    /// Gives the tunnel's name servers to the host, if `config` has any; what does not work is logged, and tried again.
     pub fn set_dns(&mut self, config: &Config) {
-        let settings = DnsSettings::of(config);
-        if settings.servers.is_empty() {
-            return;
+        self.dns = DnsSettings::of(config);
+        if !self.dns.servers.is_empty() {
+            self.give_dns();
         }
-        let interface = &self.interface;
-        let Some(program) = DnsProgram::find() else {
-            tracing::warn!(interface, "`dns` has no effect: neither systemd-resolved nor resolvconf is here");
-            return;
+    }
+
+    /// The same where it did not work.
+    pub fn mend_dns(&mut self) {
+        if self.dns_trouble.is_some() {
+            self.give_dns();
+        }
+    }
+
+    /// The same, unless it was a moment ago.
+    pub(super) fn try_dns_again(&mut self) {
+        if self.dns_tried.elapsed() >= RETRY {
+            self.mend_dns();
+        }
+    }
+
+    fn give_dns(&mut self) {
+        let trouble = match DnsProgram::find() {
+            None => Err("`dns` has no effect: neither systemd-resolved nor resolvconf is here".to_owned()),
+            Some(program) => self
+                .tell(program)
+                .map_err(|error| format!("cannot set name servers, so the host asks others: {error}")),
         };
+        self.dns_tried = Instant::now();
+        let trouble = trouble.err();
+        if trouble != self.dns_trouble
+            && let Some(trouble) = &trouble
+        {
+            tracing::warn!(interface = self.interface, "{trouble}");
+        }
+        self.dns_trouble = trouble;
+    }
+
+    /// Tells a program.
+    fn tell(&mut self, program: DnsProgram) -> io::Result<()> {
         let name = match program {
-            DnsProgram::Resolved => interface.clone(),
-            DnsProgram::Resolvconf => name(interface),
+            DnsProgram::Resolved => self.name.clone(),
+            DnsProgram::Resolvconf => name(&self.interface),
         };
         if program == DnsProgram::Resolvconf {
             self.left.resolvconf = Some(name.clone());
             self.write_down();
             self.resolvconf = Some(name.clone());
         }
-        match settings.calls(program, &name).iter().try_for_each(|call| program.run(call)) {
-            Ok(()) => tracing::info!(interface = self.interface, %program, "name servers are set"),
-            Err(error) => {
-                tracing::warn!(interface = self.interface, %program, %error, "cannot set name servers");
-            }
-        }
+        self.dns.calls(program, &name).iter().try_for_each(|call| program.run(call))?;
+        tracing::info!(interface = self.interface, %program, "name servers are set");
+        Ok(())
     }
 
     /// Takes back what resolvconf was told.
@@ -190,6 +230,16 @@ pub(super) fn unset(name: &str) -> io::Result<()> {
 /// What resolvconf calls the interface.
 fn name(interface: &str) -> String {
     if Path::new(INTERFACE_ORDER).exists() { format!("tun.{interface}") } else { interface.to_owned() }
+}
+
+/// The first line that a program wrote, if it is text.
+fn first_line(said: &mut File) -> Option<String> {
+    said.rewind().ok()?;
+    let mut bytes = Vec::new();
+    said.take(SAID_MAX).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let line: String = text.lines().next()?.chars().filter(|letter| !letter.is_control()).collect();
+    (!line.is_empty()).then_some(line)
 }
 
 /// Where a program is.

@@ -22,6 +22,12 @@ pub enum NetworkError {
         /// What the system said.
         source: io::Error,
     },
+    /// There is no such interface any more.
+    #[error("another program removed the interface {interface}, or moved it to another network namespace")]
+    Gone {
+        /// Its name.
+        interface: String,
+    },
     /// An address cannot be given to the interface.
     #[error("cannot add address {address} to the interface: {source}{}", version(address, "address", source))]
     Address {

@@ -31,25 +31,32 @@ pub(super) fn index(netlink: &mut Netlink, interface: &str) -> Result<u32, Netwo
     }
 }
 
+/// The name and state of an interface.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LinkState {
+    pub(super) name: String,
+    pub(super) is_up: bool,
+}
+
 /// The name of the interface `index`.
 pub(super) fn name(netlink: &mut Netlink, index: u32) -> io::Result<String> {
-    let name = get(netlink, index)?.attributes.into_iter().find_map(|attribute| match attribute {
+    state(netlink, index).map(|state| state.name)
+}
+
+/// Looks at the interface `index`.
+///
+/// # Errors
+/// ENODEV when there is none; anything else that the kernel says.
+pub(super) fn state(netlink: &mut Netlink, index: u32) -> io::Result<LinkState> {
+    let Message::NewLink(link) = netlink.get(Message::GetLink(message(index)))? else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
+    let is_up = link.header.flags.contains(LinkFlags::Up);
+    let name = link.attributes.into_iter().find_map(|attribute| match attribute {
         LinkAttribute::IfName(name) => Some(name),
         _ => None,
     });
-    name.ok_or_else(|| io::ErrorKind::InvalidData.into())
-}
-
-/// Whether the interface `index` is up.
-pub(super) fn is_up(netlink: &mut Netlink, index: u32) -> io::Result<bool> {
-    Ok(get(netlink, index)?.header.flags.contains(LinkFlags::Up))
-}
-
-fn get(netlink: &mut Netlink, index: u32) -> io::Result<LinkMessage> {
-    match netlink.get(Message::GetLink(message(index)))? {
-        Message::NewLink(link) => Ok(link),
-        _ => Err(io::ErrorKind::InvalidData.into()),
-    }
+    Ok(LinkState { name: name.ok_or(io::ErrorKind::InvalidData)?, is_up })
 }
 
 /// Size and queue, and nothing that the kernel sends of its own accord: an idle tunnel is silent.

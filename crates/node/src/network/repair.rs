@@ -1,13 +1,18 @@
 //! What another program took away from the tunnel is put back.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
 use netlink_packet_route::RouteNetlinkMessage as Message;
 
+use super::link::{self, LinkState};
 use super::plan::{Lookup, PolicyRule, Route, RouteTarget};
-use super::{Network, NetworkError, Plan, behind, leftovers, link, request};
+use super::{Network, NetworkError, Plan, behind, dns, leftovers, request};
+
+/// The time between looks at tables that others can remove without an event.
+const UNSEEN: Duration = Duration::from_secs(10);
 
 /// What was done about what another program changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +21,8 @@ pub struct Repair {
     pub went_down: bool,
     /// It is up again.
     pub came_up: bool,
+    /// Its name from now on, if that is another one.
+    pub renamed: Option<String>,
     /// What was missing and is there again, such as "route to 10.2.0.0/16".
     pub put_back: Vec<String>,
 }
@@ -26,9 +33,13 @@ impl Network {
     /// # Errors
     /// [`NetworkError`]; what came before the failure is put back.
     pub fn repair(&mut self, plan: &Plan) -> Result<Repair, NetworkError> {
-        let is_up = link::is_up(&mut self.netlink, self.index).map_err(NetworkError::Netlink)?;
-        let mut repair =
-            Repair { went_down: self.is_up && !is_up, came_up: !self.is_up && is_up, put_back: Vec::new() };
+        let LinkState { name, is_up } = self.look_at_link()?;
+        let mut repair = Repair {
+            went_down: self.is_up && !is_up,
+            came_up: !self.is_up && is_up,
+            renamed: self.follow_name(name),
+            put_back: Vec::new(),
+        };
         self.is_up = is_up;
         // What keeps packets from leaving in the clear first.
         if self.lock_down(plan)? {
@@ -41,21 +52,64 @@ impl Network {
             self.put_back_routes(&mut repair)?;
         }
         self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
-        for setting in plan.settings(&self.interface, &self.behind) {
+        for setting in plan.settings(&self.name, &self.behind) {
             self.set(setting)?;
         }
         self.restore(plan);
         if self.guard() {
             repair.put_back.push("packet filter table".to_owned());
         }
+        self.try_dns_again();
         Ok(repair)
     }
 
-    /// Whether tables of the packet filter can be removed by others without an event.
+    /// The time after which to look again, if something changes without an event.
     #[must_use]
-    pub fn must_look(&self) -> bool {
-        self.weak_host.as_ref().is_some_and(super::WeakHostTable::can_be_flushed)
-            || self.lockdown.as_ref().is_some_and(super::LockdownTable::can_be_flushed)
+    pub fn look_again(&self) -> Option<Duration> {
+        let flushed = self.weak_host.as_ref().is_some_and(super::WeakHostTable::can_be_flushed)
+            || self.lockdown.as_ref().is_some_and(super::LockdownTable::can_be_flushed);
+        match flushed {
+            true => Some(UNSEEN),
+            false => self.dns_trouble.is_some().then_some(dns::RETRY),
+        }
+    }
+
+    /// Returns what is wrong now with what was made, as people read it, and what mends it.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        let (interface, name) = (&self.interface, &self.name);
+        if self.is_gone {
+            return vec![format!(
+                "another program removed the interface {name}, or moved it to another network namespace; restart this node"
+            )];
+        }
+        let renamed = (name != interface).then(|| {
+            format!("another program renamed the interface {interface} to {name}; `ip link set {name} name {interface}` mends that")
+        });
+        let down = (!self.is_up).then(|| {
+            format!("another program set the interface {name} down; `ip link set {name} up` mends that")
+        });
+        renamed.into_iter().chain(down).chain(self.dns_trouble.clone()).collect()
+    }
+
+    fn look_at_link(&mut self) -> Result<LinkState, NetworkError> {
+        let state = link::state(&mut self.netlink, self.index);
+        self.is_gone = state.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::ENODEV));
+        match state {
+            Err(_) if self.is_gone => Err(NetworkError::Gone { interface: self.name.clone() }),
+            other => other.map_err(NetworkError::Netlink),
+        }
+    }
+
+    /// The interface has this name; gives it if it is another one than before.
+    fn follow_name(&mut self, name: String) -> Option<String> {
+        if name == self.name {
+            return None;
+        }
+        self.settings.iter_mut().for_each(|setting| setting.follow(&self.name, &name));
+        self.name.clone_from(&name);
+        self.write_down();
+        Some(name)
     }
 
     fn put_back_addresses(&mut self, repair: &mut Repair) -> Result<(), NetworkError> {

@@ -31,6 +31,17 @@ impl Setting {
         if read(&self.path)? == self.value { Ok(()) } else { fs::write(&self.path, &self.value) }
     }
 
+    /// An interface is called `to` that was `from`, and its folder with it.
+    pub(super) fn follow(&mut self, from: &str, to: &str) {
+        for family in ["ipv4", "ipv6"] {
+            let folder = Path::new("/proc/sys/net").join(family).join("conf");
+            if let Ok(rest) = self.path.strip_prefix(folder.join(from)) {
+                self.path = folder.join(to).join(rest);
+                return;
+            }
+        }
+    }
+
     pub(super) fn restore(self) -> io::Result<()> {
         match fs::write(&self.path, &self.before) {
             // With the interface its settings are gone.

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Serves the packet process until that ends; says how this process ends.
 pub(super) fn run(
-    channel: ProcessChannel,
+    (channel, warned): (ProcessChannel, ProcessChannel),
     outside: &Wake,
     path: PathBuf,
     (config, text): (Config, &str),
@@ -53,6 +53,8 @@ pub(super) fn run(
         marked: Vec::new(),
         watch: TunnelWatch::new(),
         marks: None,
+        warned,
+        warnings: Vec::new(),
     };
     let served = privileges::drop_all_but_network()
         .map_err(io::Error::other)
@@ -88,6 +90,9 @@ struct StarterProcess {
     watch: TunnelWatch,
     /// Nothing until they are asked for.
     marks: Option<MarkKeeper>,
+    /// The way to the packet process for warnings about the network, and those that it has.
+    warned: ProcessChannel,
+    warnings: Vec<String>,
 }
 
 /// What an answer brings along.
@@ -118,6 +123,7 @@ impl StarterProcess {
         let mut files = ResolverFiles::open().ok();
         let requests = watched(channel.as_fd().try_clone_to_owned()?)?;
         loop {
+            self.warn();
             let watches = self.network.is_some() || !self.config.node.tunnel;
             let watch = if watches { self.watch.poll_timeout() } else { Time::MAX };
             let deadline = watch.min(self.marks.as_ref().map_or(Time::MAX, MarkKeeper::poll_timeout));
@@ -158,6 +164,15 @@ impl StarterProcess {
                     }
                 }
             }
+        }
+    }
+
+    /// Tells the packet process what is wrong with the network, if that is not what it has. Where it does not take that for now, it has it
+    /// with the next change.
+    fn warn(&mut self) {
+        let warnings = self.network.as_ref().map(Network::warnings).unwrap_or_default();
+        if warnings != self.warnings && message::send(&self.warned, &warnings, &[]).is_ok() {
+            self.warnings = warnings;
         }
     }
 
@@ -315,6 +330,9 @@ impl StarterProcess {
         }
         network.change(&plan).map_err(text)?;
         self.plan = plan;
+        if take_over {
+            network.mend_dns();
+        }
         Ok(())
     }
 

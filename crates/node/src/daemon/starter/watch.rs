@@ -6,7 +6,7 @@ use strait_clock::Time;
 use strait_scheduler::Budget;
 
 use crate::daemon::host_watch::first_few;
-use crate::network::{Network, NetworkChange, Plan, Repair};
+use crate::network::{Network, NetworkChange, NetworkError, Plan, Repair};
 
 /// Looks a second, and at once after a quiet time: programs that set up a network do it in a few steps. A program that
 /// removes what is put back makes the node work, and log, no more often.
@@ -14,7 +14,7 @@ const LOOKS: (u64, u64) = (1, 5);
 /// How long to wait for the rest of what a program does: flushing rules is one event for each, microseconds apart. Until the
 /// rules of a full tunnel are back, packets leave in the clear, but for those of a node in lockdown.
 const SETTLE: Duration = Duration::from_millis(5);
-/// How often to look at what changes without an event.
+/// The time to wait where the budget says nothing.
 const UNSEEN: Duration = Duration::from_secs(10);
 
 /// What has changed and is to be looked at.
@@ -22,6 +22,8 @@ pub(super) struct TunnelWatch {
     change: NetworkChange,
     due: Time,
     budget: Budget,
+    /// The log has it that the interface is gone.
+    is_gone: bool,
 }
 
 impl TunnelWatch {
@@ -32,6 +34,7 @@ impl TunnelWatch {
             change: NetworkChange { tunnel: true, outside: true },
             due: Time::ZERO,
             budget: Budget::new(per_second, burst),
+            is_gone: false,
         }
     }
 
@@ -66,30 +69,43 @@ impl TunnelWatch {
         let change = std::mem::take(&mut self.change);
         self.due = Time::MAX;
         let Some(network) = network else { return change.outside };
-        if network.must_look() {
-            self.due = now + UNSEEN;
-            self.change.tunnel = true;
-        }
         if change.tunnel {
-            match network.repair(plan) {
-                Ok(repair) => log(interface, plan, &repair),
-                // The device goes with the packet process, which ends and says why.
-                Err(error) if !is_there(interface) => {
-                    tracing::debug!(interface, %error, "the interface is gone");
-                }
-                Err(error) => tracing::error!("another program changed the tunnel's network: {error}"),
-            }
+            let repaired = network.repair(plan).map(|repair| log(interface, plan, &repair));
+            self.say(repaired.err());
+        }
+        if let Some(span) = network.look_again() {
+            self.due = now + span;
+            self.change.tunnel = true;
         }
         change.outside
     }
-}
 
-/// Whether there is an interface of this name.
-fn is_there(interface: &str) -> bool {
-    std::path::Path::new("/proc/sys/net/ipv4/conf").join(interface).exists()
+    /// Says why nothing was repaired, once where nothing can be.
+    fn say(&mut self, error: Option<NetworkError>) {
+        let is_gone = matches!(error, Some(NetworkError::Gone { .. }));
+        match error {
+            Some(error) if is_gone && !self.is_gone => tracing::error!("{error}"),
+            Some(error) if !is_gone => {
+                tracing::error!("another program changed the tunnel's network: {error}")
+            }
+            _ => {}
+        }
+        self.is_gone = is_gone;
+    }
 }
 
 fn log(interface: &str, plan: &Plan, repair: &Repair) {
+    match &repair.renamed {
+        Some(name) if name == interface => tracing::info!(interface, "the interface has its name again"),
+        Some(name) => {
+            tracing::warn!(
+                interface,
+                name,
+                "another program renamed the interface; routes and filters go on with it"
+            );
+        }
+        None => {}
+    }
     if repair.went_down {
         let traffic = match plan.rules.is_empty() {
             true => "its traffic takes other routes",

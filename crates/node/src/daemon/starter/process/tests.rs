@@ -17,7 +17,9 @@ pub(in crate::daemon) fn served(name: &str, body: impl FnOnce(&Starter, &Path)) 
     );
     let config = Config::parse(&text, &path).unwrap();
     let (channel, theirs) = ProcessChannel::pair().unwrap();
-    let starter = Starter { channel, outside: std::sync::Arc::new(Wake::new().unwrap()), stays_closed: None };
+    let (warnings, warned) = ProcessChannel::pair().unwrap();
+    let outside = std::sync::Arc::new(Wake::new().unwrap());
+    let starter = Starter { channel, outside, warnings, stays_closed: None };
     let outside = std::sync::Arc::clone(&starter.outside);
     std::thread::scope(|scope| {
         let process = StarterProcess {
@@ -32,6 +34,8 @@ pub(in crate::daemon) fn served(name: &str, body: impl FnOnce(&Starter, &Path)) 
             marked: Vec::new(),
             watch: TunnelWatch::new(),
             marks: None,
+            warned,
+            warnings: Vec::new(),
         };
         let serving = scope.spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
