@@ -128,6 +128,7 @@ fn host(config: &Config, forecast: &Forecast) -> String {
         text += "note: this kernel (before Linux 6.17) forwards IPv6 on all interfaces or none; interfaces that take \
                  router advertisements stop to, unless their `accept_ra` is 2\n";
     }
+    text.extend(forecast.hidden.iter().map(|hidden| format!("WARNING: {hidden}\n")));
     text += &outside(config, forecast);
     text += &names(forecast);
     text += &filter(forecast);

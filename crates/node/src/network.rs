@@ -11,6 +11,7 @@
 //! link, request, setting, weak_host, answers   the parts, as the kernel wants them
 //! dns        the tunnel's name servers, through systemd-resolved or resolvconf
 //! filter_table   a table of the packet filter that only this process changes
+//! hidden     networks of peers that this host is in, too
 //! lockdown   nothing beside the tunnel leaves, whatever routes say
 //! leftovers  what a killed daemon leaves on the host is taken over, or removed
 //! undo       what outlives a killed daemon, written down
@@ -27,6 +28,7 @@ mod error;
 mod events;
 mod filter_table;
 mod forecast;
+mod hidden;
 mod leftovers;
 mod link;
 mod lockdown;
@@ -52,6 +54,7 @@ pub use dns::{DnsProgram, DnsSettings};
 pub use error::NetworkError;
 pub use events::{NetworkChange, NetworkEvents};
 pub use forecast::{Forecast, forecast};
+pub use hidden::HiddenNetwork;
 pub use leftovers::{left_behind, put_back};
 pub use outer::{HostAddresses, OuterRoute, OuterRoutes, RouteSource};
 pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily, RouteTarget};
@@ -94,6 +97,8 @@ pub struct Network {
     weak_host: Option<WeakHostTable>,
     /// The node's UDP port, once it is known here.
     port: Option<u16>,
+    /// Networks of other interfaces that are not reached.
+    hidden: BTreeSet<HiddenNetwork>,
     /// The name servers that the host is to have, and why it could not be told.
     dns: DnsSettings,
     dns_trouble: Option<String>,
@@ -134,6 +139,7 @@ impl Network {
             lockdown: None,
             weak_host: table.ok(),
             port: None,
+            hidden: BTreeSet::new(),
             dns: DnsSettings::default(),
             dns_trouble: None,
             dns_tried: Instant::now(),
@@ -187,6 +193,7 @@ impl Network {
             self.open_up();
         }
         self.guard();
+        self.look_for_hidden();
         self.left = self.outliving();
         self.write_down();
         Ok(())

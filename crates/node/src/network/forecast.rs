@@ -5,7 +5,7 @@ use std::io;
 
 use super::default_path::{DefaultPath, default_path, is_full};
 use super::plan::{Plan, RouteFamily, has_switch_each};
-use super::{DnsProgram, DnsSettings, behind, weak_host};
+use super::{DnsProgram, DnsSettings, HiddenNetwork, behind, hidden, link, weak_host};
 use crate::config::{Config, RouteTable};
 use crate::netlink::Netlink;
 
@@ -22,6 +22,8 @@ pub struct Forecast {
     pub rules_of_others: bool,
     /// Which name servers are set for which names, and by what, if anything does.
     pub dns: (DnsSettings, Option<DnsProgram>),
+    /// Networks of other interfaces that are not reached then.
+    pub hidden: BTreeSet<HiddenNetwork>,
     /// The mark of what comes to the node's UDP port, where there is a full tunnel.
     pub answers: Option<u32>,
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
@@ -33,11 +35,16 @@ pub struct Forecast {
 pub fn forecast(config: &Config) -> Forecast {
     let plan = Plan::of(config);
     // Where nothing can be asked, the tunnel's own switches are told.
-    let behind = Netlink::open().ok().and_then(|mut netlink| {
-        // No interface has this number (Linux `dev_new_index`).
-        behind::interfaces(&mut netlink, 0, &plan.networks).ok()
-    });
-    let settings = plan.settings(&config.node.interface, &behind.unwrap_or_default());
+    let (behind, hidden) = Netlink::open().map_or_else(
+        |_| Default::default(),
+        |mut netlink| {
+            // No interface has the number 0 (Linux `dev_new_index`).
+            let own = link::index(&mut netlink, &config.node.interface).unwrap_or(0);
+            let behind = behind::interfaces(&mut netlink, 0, &plan.networks).unwrap_or_default();
+            (behind, hidden::hidden(&mut netlink, own, &plan.routes).unwrap_or_default())
+        },
+    );
+    let settings = plan.settings(&config.node.interface, &behind);
     let switches: BTreeSet<String> = settings
         .iter()
         .filter(|setting| setting.value == "1" && setting.needed)
@@ -51,6 +58,7 @@ pub fn forecast(config: &Config) -> Forecast {
         defaults: defaults(config),
         rules_of_others: config.node.table != RouteTable::Auto && is_full(config),
         dns: (DnsSettings::of(config), DnsProgram::find()),
+        hidden,
         answers: plan.rules.first().map(|rule| rule.mark),
         unguarded: weak_host::is_possible().err(),
     }

@@ -31,7 +31,7 @@ const OUTPUT: &str = "output";
 /// `NF_IP_PRI_FILTER`: behind programs that set marks.
 const PRIORITY: i32 = 0;
 /// The number of `lo` (Linux `LOOPBACK_IFINDEX`).
-const LOOPBACK: u32 = 1;
+pub(super) const LOOPBACK: u32 = 1;
 
 /// The table of one tunnel.
 #[derive(Debug)]

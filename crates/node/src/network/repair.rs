@@ -59,6 +59,7 @@ impl Network {
         if self.guard() {
             repair.put_back.push("packet filter table".to_owned());
         }
+        self.look_for_hidden();
         self.try_dns_again();
         Ok(repair)
     }
@@ -89,7 +90,8 @@ impl Network {
         let down = (!self.is_up).then(|| {
             format!("another program set the interface {name} down; `ip link set {name} up` mends that")
         });
-        renamed.into_iter().chain(down).chain(self.dns_trouble.clone()).collect()
+        let hidden = self.hidden.iter().map(ToString::to_string);
+        renamed.into_iter().chain(down).chain(hidden).chain(self.dns_trouble.clone()).collect()
     }
 
     fn look_at_link(&mut self) -> Result<LinkState, NetworkError> {

@@ -251,6 +251,33 @@ fn a_route_that_another_program_took_is_taken_back() {
 }
 
 #[test]
+fn a_peers_network_that_this_host_is_in_too_is_warned_of() {
+    crate::testing::in_namespace(|| {
+        let config = config("", &[("", "\"192.168.1.0/24\", \"192.168.7.1/32\", \"10.2.0.0/16\"")]);
+        let own = Plan::of(&config);
+        let tun = Tun::open("st-away").unwrap();
+        let mut network = Network::set_up(tun.name(), &own, None).unwrap();
+        assert!(network.warnings().is_empty());
+        let home = lan("st-home", "192.168.1.10/24");
+        let _near = lan("st-near", "192.168.7.9/24");
+        let _wide = lan("st-wide", "10.0.0.9/12");
+        let _long = lan("st-long", "10.2.3.4/24");
+        network.repair(&own).unwrap();
+        let said = network.warnings();
+        assert!(
+            said.len() == 2 && said[0].starts_with("10.2.0.0/16") && said[0].contains("st-wide"),
+            "{said:?}"
+        );
+        assert!(said[1].starts_with("192.168.1.0/24") && said[1].contains("st-home"), "{said:?}");
+        let foreseen: Vec<String> = forecast(&config).hidden.iter().map(ToString::to_string).collect();
+        assert_eq!(foreseen, said);
+        drop(home);
+        network.repair(&own).unwrap();
+        assert_eq!(network.warnings(), said[..1]);
+    });
+}
+
+#[test]
 fn a_tunnel_that_was_set_down_stays_down_until_it_is_set_up() {
     if !has_ip() {
         return;
