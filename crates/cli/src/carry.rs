@@ -8,7 +8,8 @@ use strait_terminal::output::print;
 use strait_terminal::units::{bytes, counted};
 use strait_transfer::arrival::{ArrivalPermission, ArrivalPlace};
 use strait_transfer::carry::{CarryReport, StickVisit};
-use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, Manifest};
+use strait_transfer::path::Printable;
+use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, EntryFailure, Manifest};
 
 use crate::configuration::load;
 use crate::failure::{CommandResult, Failure};
@@ -46,10 +47,19 @@ pub(crate) fn run(flags: &flags::Carry) -> CommandResult {
     let report = carrier.run(&flags.stick, &mut outbox).map_err(outbox::refused)?;
     let text = if flags.json { json(&report)? } else { words(&report, &peers) };
     print(text.as_bytes())?;
-    match report.problems.len() as u64 {
-        0 => Ok(()),
-        count => Err(Failure::new(format!("{} could not be carried", counted(count, "transfer")))),
-    }
+    let problems = report.problems.len() as u64;
+    let lacking = report.delivered.iter().chain(&report.received).filter(|it| !is_whole(it)).count() as u64;
+    let wrong = [(problems, "could not be carried"), (lacking, "did not arrive whole")];
+    let wrong: Vec<String> = wrong
+        .iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, words)| format!("{} {words}", counted(*count, "transfer")))
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join(", "))) }
+}
+
+fn is_whole(receipt: &DeliveryReceipt) -> bool {
+    receipt.outcome == DeliveryOutcome::Whole
 }
 
 fn words(report: &CarryReport, peers: &BTreeMap<PublicKey, String>) -> String {
@@ -88,7 +98,10 @@ pub(crate) fn outcome(receipt: &DeliveryReceipt) -> String {
     let arrived = format!("{}, {}", entries(receipt.entries), bytes(receipt.bytes));
     match receipt.outcome {
         DeliveryOutcome::Whole => arrived,
-        DeliveryOutcome::Partly => format!("{arrived}; {} failed", entries(receipt.failed)),
+        DeliveryOutcome::Partly => {
+            let names = EntryFailure::list(&receipt.failures, receipt.failed);
+            format!("{arrived}; {} failed: {names}", entries(receipt.failed))
+        }
         DeliveryOutcome::Refused => {
             let reason = receipt.failures.first().map_or("", |failure| &failure.reason);
             format!("refused: {}", reason.escape_debug())
@@ -108,6 +121,9 @@ pub(crate) fn receipt_json(receipt: &DeliveryReceipt) -> serde_json::Value {
         DeliveryOutcome::Refused => "refused",
     };
     let DeliveryReceipt { entries, bytes, failed, .. } = receipt;
+    let failures = receipt.failures.iter().map(
+        |EntryFailure { path, reason }| serde_json::json!({"path": Printable(path).to_string(), "reason": reason}),
+    );
     serde_json::json!({
         "transfer": receipt.transfer.to_string(),
         "sender": receipt.sender.to_string(),
@@ -116,6 +132,7 @@ pub(crate) fn receipt_json(receipt: &DeliveryReceipt) -> serde_json::Value {
         "entries": entries,
         "bytes": bytes,
         "failed": failed,
+        "failures": failures.collect::<Vec<_>>(),
     })
 }
 

@@ -111,6 +111,42 @@ fn a_stick_carries_a_file_there_and_its_receipt_back() {
 }
 
 #[test]
+fn what_did_not_arrive_whole_is_named_at_both_ends_of_a_stick_and_in_their_exit_codes() {
+    let dir = Workdir::create().unwrap();
+    let (a, b) = (Site::new(dir.path(), "a"), Site::new(dir.path(), "b"));
+    a.names(&b, "site-b");
+    b.names(&a, "site-a");
+    let stick = dir.path().join("stick");
+    std::fs::create_dir(&stick).unwrap();
+    let inbox = b.0.join("in");
+    std::fs::create_dir(&inbox).unwrap();
+    let tree = dir.path().join("tree");
+    std::fs::create_dir(&tree).unwrap();
+    std::fs::write(tree.join("file"), "x").unwrap();
+    // The receiver's rule is to make no symlink that leads out.
+    std::os::unix::fs::symlink("/etc", tree.join("link")).unwrap();
+    a.send(&b, &tree);
+    let there = stick.to_str().unwrap();
+    let at_a = ["carry", there, "node.toml", "--outbox", "outbox"];
+    let at_b = ["carry", there, "node.toml", "--into", "in"];
+    said(&a.0, &at_a);
+    // What may pass: nothing is consumed.
+    std::os::unix::fs::symlink(dir.path(), inbox.join("tree")).unwrap();
+    let left = strait(&b.0, &at_b);
+    assert_eq!(left.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&left.stdout).contains("tree/file ("), "{left:?}");
+    said(&a.0, &at_a);
+    std::fs::remove_file(inbox.join("tree")).unwrap();
+    for (site, arguments) in [(&b, &at_b), (&a, &at_a)] {
+        let partly = strait(&site.0, arguments);
+        assert_eq!(partly.status.code(), Some(1), "{partly:?}");
+        let text = String::from_utf8_lossy(&partly.stdout);
+        assert!(text.contains("1 entry failed: tree/link (the symlink leads out"), "{text}");
+    }
+    assert!(inbox.join("tree/file").exists());
+}
+
+#[test]
 fn what_waits_is_put_elsewhere_and_cancelled_by_its_number() {
     let dir = Workdir::create().unwrap();
     let (a, b) = (Site::new(dir.path(), "a"), Site::new(dir.path(), "b"));

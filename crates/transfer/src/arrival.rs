@@ -138,7 +138,13 @@ impl Arrivals<'_> {
             SeenBefore::OtherTransfer => {
                 "another transfer had its number: was the sender's outbox copied or set back?".to_owned()
             }
-            SeenBefore::New if manifest.expires <= self.now => "its time was over".to_owned(),
+            // Its sender and its broker end it by their own clocks: this one may be wrong.
+            SeenBefore::New if manifest.expires <= self.now => {
+                let ago = self.now.saturating_sub(manifest.expires);
+                return Ok(ArrivalDecision::Leave(format!(
+                    "its time was over {ago} s ago by this host's clock; if the clock is wrong, set it and try again"
+                )));
+            }
             SeenBefore::New => match (self.permit)(manifest) {
                 ArrivalPermission::Leave(reason) => return Ok(ArrivalDecision::Leave(reason)),
                 ArrivalPermission::Take(place) => return Ok(ArrivalDecision::Land(place)),

@@ -2,7 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags, openat, openat2, unlinkat};
+use rustix::fs::{Access, AtFlags, Mode, OFlags, ResolveFlags, accessat, openat, openat2, unlinkat};
 use rustix::io::{self, Errno, fcntl_dupfd_cloexec};
 
 use crate::folder_path::{FolderPath, FolderPathError};
@@ -19,6 +19,19 @@ const TRIES: usize = 1000;
 
 /// Opens a folder to make, rename and remove names in it.
 const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+
+/// Looks whether names can be made in an open folder.
+///
+/// # Errors
+///
+/// The obstacle: its permissions, or a file system that is read only.
+pub(crate) fn may_write(folder: &OwnedFd) -> io::Result<()> {
+    match accessat(folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS) {
+        Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) => Err(error),
+        // What cannot be looked at is said when it is written.
+        _ => Ok(()),
+    }
+}
 
 /// An open folder, below which paths are resolved.
 #[derive(Debug)]

@@ -33,7 +33,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{FileType, OFlags};
 
-pub(crate) use apply::XATTR_NAMESPACE;
+pub(crate) use apply::{XATTR_NAMESPACE, allow_owner, set_mode};
 pub use error::FolderError;
 pub(crate) use fitting::{fit, is_numbered};
 pub use group::Settled;
@@ -150,21 +150,21 @@ impl Folder {
         }
     }
 
-    /// Removes each name in a folder that `keep` does not know, with all that is below it; `removed` hears of each, and in a dry run
-    /// of what would be removed. `None` is the permitted folder itself.
+    /// Removes each name in a folder that `keep` does not know, with all that is below it; `tell` hears of each that is removed, or in a
+    /// dry run would be, and of each that cannot be. `None` is the permitted folder itself.
     ///
     /// # Errors
     ///
-    /// Those of the system. What was removed before stays removed.
+    /// If the folder cannot be read. What was removed before stays removed.
     pub fn prune(
         &self,
         folder: Option<&EntryPath>,
         dry_run: bool,
         keep: &dyn Fn(&[u8]) -> bool,
-        removed: &mut dyn FnMut(&[u8]),
+        tell: &mut dyn FnMut(Pruned<'_>),
     ) -> Result<(), FolderError> {
         let folder = folder.map(|path| self.fit(path, true)).transpose()?;
-        prune::prune(&self.beneath, folder.as_ref(), dry_run, keep, removed)
+        prune::prune(&self.beneath, folder.as_ref(), dry_run, keep, tell)
     }
 
     /// The path under which an entry goes: its own, unless the rules hide what is there and something of another kind has it.
@@ -181,8 +181,8 @@ impl Folder {
         &self.rules
     }
 
-    /// Removes the unfinished files of transfers that no process works on: those that nothing was written to for `age` before `now`,
-    /// then the oldest until all together take at most `budget` bytes on disk.
+    /// Removes the unfinished files of other transfers than this one that no process works on and that nothing was written to since this
+    /// time. Returns of how many.
     ///
     /// # Errors
     ///

@@ -78,10 +78,11 @@ impl Fetching<'_> {
                 format!("no transfer to this node at {} has a name that begins with {missing}", self.broker);
             return Err(Failure::new(words).remedy("`strait ls BROKER:` lists them"));
         }
-        let FetchTally { left, failed, failed_entries, .. } = tally;
+        let FetchTally { left, failed, failed_entries, lacking, .. } = tally;
         let wrong = [
             (failed, "could not be fetched"),
             (left, if left == 1 { "stays at the broker" } else { "stay at the broker" }),
+            (lacking, "did not arrive whole"),
         ];
         let mut wrong: Vec<String> = wrong
             .iter()

@@ -64,7 +64,7 @@ impl TransferMeter {
         match &event {
             TransferEvent::Failed { path, fault } if !self.json => {
                 self.terminal.clear();
-                note(format_args!("{}: {}", Printable(path), fault_text(fault)));
+                note(format_args!("{}: {}", shown(path), fault_text(fault)));
             }
             TransferEvent::Removed { path } if !self.json => {
                 self.terminal.clear();
@@ -245,15 +245,24 @@ impl MeterState {
     }
 }
 
-/// A fault in words for a person, with what to do.
-pub(super) fn fault_text(fault: &FileFault) -> String {
+/// A fault in words for a person.
+pub(super) fn fault_words(fault: &FileFault) -> String {
     let (says, more) = (fault.reason.says(), Printable(&fault.text).to_string());
-    let text = match more.strip_prefix(says) {
+    match more.strip_prefix(says) {
         Some(rest) if rest.is_empty() || rest.starts_with(':') => more,
         _ if more.is_empty() => says.to_owned(),
         _ => format!("{says} ({more})"),
-    };
-    format!("{text}; {}", fault.reason.remedy())
+    }
+}
+
+/// The same with what to do.
+pub(super) fn fault_text(fault: &FileFault) -> String {
+    format!("{}; {}", fault_words(fault), fault.reason.remedy())
+}
+
+/// A path below the place; the place itself has none.
+pub(super) fn shown(path: &[u8]) -> String {
+    if path.is_empty() { ".".to_owned() } else { Printable(path).to_string() }
 }
 
 /// Events that are told one by one. Paths are escaped: a backslash stands before what a terminal would not show.

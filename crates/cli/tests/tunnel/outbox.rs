@@ -60,6 +60,33 @@ fn a_copy_is_sent_from_where_the_files_are_gone_and_keeps_to_the_bytes_of_a_day(
     assert_eq!(outbox, 3, "the copy of what is delivered is removed");
 }
 
+#[test]
+fn what_the_receiver_has_no_room_for_waits_with_its_copy_until_there_is_room() {
+    if !allowed() {
+        return;
+    }
+    let mut offices = Offices::without_second(fast());
+    let content = noise(1_500_000, 1);
+    fs::write(offices.here.join("only"), &content).unwrap();
+    offices.bad(0, 4, &["send", "only", "site-b", "--spool"]);
+    fs::remove_file(offices.here.join("only")).unwrap();
+    let hog = offices.inbox.join("hog");
+    fs::write(&hog, noise(1_900_000, 2)).unwrap();
+    offices.start_second("max_bytes = \"2MB\"");
+    let _sender = offices.sender();
+    eventually("the list says what stands in the way", || {
+        let one = &offices.listed()[0];
+        one["note"].as_str().unwrap().contains("only: beyond the limit of the folder")
+    });
+    let one = &offices.listed()[0];
+    assert!(one["state"] == "waiting" && one["spooled"] == true, "{one}");
+    assert_eq!(fs::read_dir(spool(&offices)).unwrap().count(), 3, "contents, manifest, and the lock");
+    fs::remove_file(hog).unwrap();
+    eventually("it is tried again, and arrives", || offices.listed().is_empty());
+    assert!(fs::read(offices.inbox.join("only")).unwrap() == content);
+    assert_eq!(offices.outbox(&["--all"]), ["delivered"]);
+}
+
 /// The folder of copies in the only outbox of the first site.
 fn spool(offices: &Offices) -> PathBuf {
     let state = find(offices.pair.dir.path(), "outbox").unwrap();

@@ -115,6 +115,8 @@ pub struct FetchTally {
     pub failed_entries: u64,
     /// Transfers of this node's that are delivered.
     pub delivered: u64,
+    /// Transfers of both kinds that did not arrive whole: received and refused, or delivered and refused or not all of it taken.
+    pub lacking: u64,
     /// Letters that stay.
     pub left: u64,
     /// Letters with which something is wrong.

@@ -98,7 +98,7 @@ fn damaged(objects: &ObjectFolder, id: TransferId, error: &OpenError) -> String 
         OpenError::Read(error) => matches!(error.kind(), InvalidData | UnexpectedEof | NotFound),
         OpenError::Header(HeaderError::Io(error)) => error.kind() == UnexpectedEof,
         OpenError::Header(_) | OpenError::Mismatch => true,
-        OpenError::Manifest(_) | OpenError::Landing(_) => false,
+        OpenError::Manifest(_) | OpenError::Landing(_) | OpenError::Missing(_) => false,
     };
     if wrong && objects.remove_all(id).is_ok() {
         return format!("{error}; it was taken off the stick, so that its sender writes it again");

@@ -299,7 +299,7 @@ fn strangers_are_left_and_unwanted_folders_are_refused_to_the_sender() {
 }
 
 #[test]
-fn what_expired_on_the_way_is_not_delivered() {
+fn what_expired_by_the_receivers_clock_stays_on_the_stick() {
     let (_scratch, mut a, mut b, stick, file) = setting();
     let id = a.send(&b, &[&file], TransferLimits { expires: Some(NOW + 10), ..TransferLimits::default() });
     a.visit(&stick);
@@ -308,9 +308,41 @@ fn what_expired_on_the_way_is_not_delivered() {
         *taken.borrow_mut() += 1;
         ArrivalPermission::Leave(String::new())
     });
-    assert_eq!((report.received[0].outcome, *taken.borrow()), (DeliveryOutcome::Refused, 0));
-    a.visit_with(&stick, NOW + 11, &|_| ArrivalPermission::Leave(String::new()));
-    assert_eq!(a.state(id), "failed");
+    assert_eq!((report.received.len(), report.problems.len(), *taken.borrow()), (0, 1, 0));
+    assert!(report.problems[0].1.contains("clock"), "{report:?}");
+    assert_eq!((files(&stick), a.state(id)), (2, "carried"));
+    // The clock is set.
+    assert_eq!(b.visit(&stick).received[0].outcome, DeliveryOutcome::Whole);
+    a.visit(&stick);
+    assert_eq!(a.state(id), "delivered");
+}
+
+#[test]
+fn what_cannot_be_written_at_the_receiver_stays_on_the_stick_until_it_can() {
+    let (scratch, mut a, mut b, stick, file) = setting();
+    let tree = scratch.folder("tree");
+    fs::rename(&file, tree.join("data")).unwrap();
+    fs::write(scratch.path().join("other"), "other").unwrap();
+    let id = a.send(&b, &[&tree, &scratch.path().join("other")], TransferLimits::default());
+    a.visit(&stick);
+    std::os::unix::fs::symlink(scratch.folder("elsewhere"), b.inbox.join("tree")).unwrap();
+    let report = b.visit(&stick);
+    assert_eq!((report.received.len(), report.problems.len()), (0, 1), "{report:?}");
+    let said = &report.problems[0].1;
+    assert!(
+        said.starts_with("2 entries could not be written here: tree (") && said.contains("tree/data ("),
+        "{said}"
+    );
+    assert_eq!(fs::read(b.inbox.join("other")).unwrap(), b"other", "all else is there");
+    assert_eq!(files(&stick), 2);
+    // Its sender hears nothing that is not so, and keeps it.
+    a.visit(&stick);
+    assert_eq!(a.state(id), "carried");
+    fs::remove_file(b.inbox.join("tree")).unwrap();
+    assert_eq!(b.visit(&stick).received[0].outcome, DeliveryOutcome::Whole);
+    assert_eq!(fs::read(b.inbox.join("tree/data")).unwrap(), noise(200_000));
+    a.visit(&stick);
+    assert_eq!(a.state(id), "delivered");
 }
 
 #[test]

@@ -57,16 +57,22 @@ pub(super) fn apply_to_symlink(
 
 /// Gives the owner these permissions of an open file or folder, if they are missing. Through `/proc`, whose link to an open file cannot
 /// be exchanged for another one's; so it may be open by O_PATH, without a permission.
-pub(super) fn allow_owner(file: &OwnedFd, bits: u32) -> Result<(), Errno> {
+/// Returns the permissions that it had, if they are others now.
+pub(crate) fn allow_owner(file: &OwnedFd, bits: u32) -> Result<Option<u32>, Errno> {
     let mode = Status::of(file)?.attributes().mode;
     if mode & bits == bits {
-        return Ok(());
+        return Ok(None);
     }
-    match chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), Mode::from_raw_mode(mode | bits)) {
+    match set_mode(file, mode | bits) {
         // Another user's, which may be writable all the same.
-        Err(Errno::PERM | Errno::ACCESS | Errno::ROFS) => Ok(()),
-        other => other,
+        Err(Errno::PERM | Errno::ACCESS | Errno::ROFS) => Ok(None),
+        other => other.map(|()| Some(mode)),
     }
+}
+
+/// Gives an open file or folder permissions, as [`allow_owner`] does.
+pub(crate) fn set_mode(file: &OwnedFd, mode: u32) -> Result<(), Errno> {
+    chmod(format!("/proc/self/fd/{}", file.as_raw_fd()), Mode::from_raw_mode(mode))
 }
 
 /// The number that chown(2) takes for "as it is" is no owner's.

@@ -69,6 +69,9 @@ pub enum FolderError {
     /// A symlink, where none are made.
     #[error("the folder takes no symlinks")]
     NoSymlinks,
+    /// A hard link to a file that is not there.
+    #[error("the file it links to was not received")]
+    NoFirstName,
     /// Any other error of the system.
     #[error("cannot {doing}: {error}")]
     System {

@@ -233,7 +233,9 @@ impl Place {
         let to = fit(&self.beneath, &self.rules, to, false)?;
         let (folder, last) = self.beneath.parent(&to).map_err(because)?;
         self.work.remove(&name);
-        linkat(&folder, last, self.work.folder(), &name, AtFlags::empty()).map_err(because)?;
+        let linked = linkat(&folder, last, self.work.folder(), &name, AtFlags::empty());
+        linked
+            .map_err(|error| if error == Errno::NOENT { FolderError::NoFirstName } else { because(error) })?;
         // What a symlink leads to depends on the folder that it is in.
         let checked = self.check_symlink(path, &name);
         checked.inspect_err(|_| self.work.remove(&name)).map(|()| name)

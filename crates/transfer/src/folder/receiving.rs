@@ -8,8 +8,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use rustix::fs::{Access, AtFlags, OFlags, accessat, fstatfs};
-use rustix::io::Errno;
+use rustix::fs::{OFlags, fstatfs};
 use rustix::process::geteuid;
 
 use super::apply::{allow_owner, apply, time_kept};
@@ -24,6 +23,7 @@ use super::partial::{Partial, PartialIdentity};
 use super::usage::Usage;
 use super::work::{WORKING_FOLDER, WorkFolder};
 use super::{Folder, FolderError};
+use crate::beneath::may_write;
 use crate::message::MAX_SUBTREES;
 use crate::path::EntryPath;
 use crate::stamp::{Attributes, Status};
@@ -158,10 +158,7 @@ impl Receiving {
             // It is made with what is in it, or leads elsewhere, which is said then.
             Err(_) => return Ok(()),
         };
-        let may_write = accessat(&folder, ".", Access::WRITE_OK | Access::EXEC_OK, AtFlags::EACCESS);
-        if let Err(error @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = may_write {
-            return Err(FolderError::new("write to its folder", error));
-        }
+        may_write(&folder).map_err(|error| FolderError::new("write to its folder", error))?;
         // Files that are on their way may give room when they replace others; and who may not read learns nothing of the room.
         if self.begun || self.place.rules.hidden {
             return Ok(());

@@ -6,9 +6,12 @@ mod model;
 mod resume;
 
 use std::fs;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+
+use strait_testdata::skip::{Need, skip};
 
 use super::*;
+use crate::arrival::FolderOwner;
 use crate::testing::{TestFolder, content, now, path, plain, send, written};
 
 /// All names in a folder but the working folder's.
@@ -206,7 +209,10 @@ fn names_that_the_sender_has_not_are_removed() {
     let receiving = folder.open().receive([1; 16]).unwrap();
     let pruned = |dry_run| {
         let mut removed = Vec::new();
-        let mut hear = |path: &[u8]| removed.push(String::from_utf8(path.to_vec()).unwrap());
+        let mut hear = |pruned: Pruned<'_>| {
+            let Pruned::Removed(path) = pruned else { panic!("{pruned:?}") };
+            removed.push(String::from_utf8(path.to_vec()).unwrap());
+        };
         folder.open().prune(None, dry_run, &|name| name == b"keep", &mut hear).unwrap();
         removed.sort_unstable();
         removed
@@ -217,4 +223,65 @@ fn names_that_the_sender_has_not_are_removed() {
     assert_eq!(pruned(false), all);
     assert_eq!(names(&folder), ["keep"]);
     receiving.complete().unwrap();
+}
+
+#[test]
+fn read_only_folders_are_removed_and_what_stays_keeps_no_other_name() {
+    let folder = TestFolder::new("prune-read-only");
+    for name in ["a", "closed/below", "z", "of-another"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join("file"), "").unwrap();
+    }
+    for (name, mode) in [("closed/below", 0o555), ("closed", 0o100)] {
+        fs::set_permissions(folder.join(name), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let prune = || {
+        let (mut removed, mut stay) = (Vec::new(), Vec::new());
+        let mut hear = |pruned: Pruned<'_>| match pruned {
+            Pruned::Removed(path) => removed.push(path.to_vec()),
+            Pruned::Stays(path, error) => stay.push((path.to_vec(), error)),
+        };
+        folder.open().prune(None, false, &|_| false, &mut hear).unwrap();
+        (removed.len(), stay)
+    };
+    if !(rustix::process::geteuid().is_root() || skip(Need::Root, "only root can become another")) {
+        return;
+    }
+    // As a user who owns all but the files of one folder, which another user keeps from being written.
+    let (owner, other) = (FolderOwner::Other { user: 4321, group: 4321 }, 4322);
+    for name in ["", "a", "closed", "closed/below", "z"] {
+        chown(folder.join(name), Some(4321), Some(4321)).unwrap();
+    }
+    chown(folder.join("of-another"), Some(other), Some(other)).unwrap();
+    let (removed, stay) = owner.run(prune).unwrap();
+    let denied = FolderError::System { doing: "remove a name", error: rustix::io::Errno::ACCESS };
+    assert_eq!((removed, stay), (7, vec![(b"of-another/file".to_vec(), denied)]));
+    assert_eq!(names(&folder), ["of-another"]);
+}
+
+#[test]
+fn a_folder_that_stays_keeps_its_permissions() {
+    if !(rustix::process::geteuid().is_root() || skip(Need::Root, "only root can become another")) {
+        return;
+    }
+    let folder = TestFolder::new("prune-stays");
+    fs::create_dir_all(folder.join("closed/of-another")).unwrap();
+    fs::write(folder.join("closed/of-another/file"), "").unwrap();
+    for (name, user) in [("", 4321), ("closed", 4321), ("closed/of-another", 4322)] {
+        chown(folder.join(name), Some(user), Some(user)).unwrap();
+    }
+    fs::set_permissions(folder.join("closed"), fs::Permissions::from_mode(0o555)).unwrap();
+    let owner = FolderOwner::Other { user: 4321, group: 4321 };
+    let paths = owner.run(|| {
+        let mut stay = Vec::new();
+        let mut hear = |pruned: Pruned<'_>| {
+            let Pruned::Stays(path, _) = pruned else { panic!("{pruned:?}") };
+            stay.push(path.to_vec());
+        };
+        folder.open().prune(None, false, &|_| false, &mut hear).unwrap();
+        stay
+    });
+    assert_eq!(paths.unwrap(), [b"closed/of-another/file"]);
+    let mode = fs::metadata(folder.join("closed")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o555);
 }

@@ -72,6 +72,17 @@ reasons! {
     SymlinkRefused = 20, "the receiver does not make this symlink", "leave it out with --exclude; the peer's configuration says which it makes (`symlinks`)";
 }
 
+impl FaultReason {
+    /// Returns true if another try changes nothing: what is sent, or the rules of the folder, decide it. All else may pass, such as a full
+    /// disk, a folder that may not be written or something that is in the way; nothing counts as delivered then, and no copy is given up.
+    #[must_use]
+    pub fn is_final(self) -> bool {
+        use FaultReason::{Escapes, NoFirstName, NotSent, SymlinkRefused};
+        // A hard link fails as its file does: where that may pass, the transfer waits for it in any case.
+        matches!(self, Escapes | NotSent | SymlinkRefused | NoFirstName)
+    }
+}
+
 /// A reason and what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFault {

@@ -12,7 +12,9 @@ use super::header::{self, HeaderError};
 use super::manifest::{Manifest, ManifestError, SealedEntry, SealedKind};
 use super::recipient::AgeRecipient;
 
-pub use opening::{LandedEntries, OpenError, open_contents, open_manifest, open_message, open_stream};
+pub use opening::{
+    LandedEntries, MissingEntries, OpenError, open_contents, open_manifest, open_message, open_stream,
+};
 pub use seeking::SeekableContents;
 
 /// Bytes that are read from a file at once.

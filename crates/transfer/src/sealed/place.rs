@@ -14,11 +14,12 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use rustix::fs::{self, AtFlags, Mode, OFlags, ResolveFlags, Timespec, Timestamps};
+use rustix::io::Errno;
 
 use super::manifest::{SealedEntry, SealedKind, check_path};
 use super::object::Landing;
 use crate::beneath::Beneath;
-use crate::folder::{FolderError, FolderRules, WORKING_FOLDER, fit};
+use crate::folder::{FolderError, FolderRules, WORKING_FOLDER, allow_owner, fit, set_mode};
 use crate::path::EntryPath;
 use crate::stamp::Status;
 use crate::{FolderPath, TransferId};
@@ -40,6 +41,21 @@ pub struct LandingFolder {
     top: bool,
     /// Whether what is there under a name may be replaced.
     replace: bool,
+    /// Folders above all entries that were made writable for the moment, and the permissions that they had.
+    _lent: LentFolders,
+}
+
+/// Folders that get their permissions back when this is dropped.
+#[derive(Default)]
+struct LentFolders(Vec<(OwnedFd, u32)>);
+
+impl Drop for LentFolders {
+    fn drop(&mut self) {
+        for (folder, mode) in &self.0 {
+            // Its owner has changed it meanwhile, or it is gone.
+            let _ = set_mode(folder, *mode);
+        }
+    }
 }
 
 impl LandingFolder {
@@ -54,20 +70,20 @@ impl LandingFolder {
         rules: FolderRules,
     ) -> io::Result<LandingFolder> {
         let mut root = Beneath::of(root.open(OFlags::PATH | OFlags::DIRECTORY)?);
-        let mut depth = 0;
+        let (mut depth, mut lent) = (0, LentFolders::default());
         if !below.is_empty() {
             check_path(below).map_err(io::Error::other)?;
             allowed(below)?;
             let below = fitted(&root, &rules, below, true)?;
             for end in ends(&below) {
-                make_folder(root.root(), &below[..end])?;
+                lent.0.extend(make_folder(root.root(), &below[..end])?);
             }
             root = Beneath::of(folder(root.root(), &below)?);
             depth = ends(&below).count();
         }
         let (aside, made) = (format!(".strait-{transfer}.part"), BTreeSet::new());
         let (file, parent, top) = (None, None, below.is_empty());
-        Ok(LandingFolder { root, rules, depth, made, aside, file, parent, top, replace: true })
+        Ok(LandingFolder { root, rules, depth, made, aside, file, parent, top, replace: true, _lent: lent })
     }
 
     /// The same, but what is there under a name stays, unless it is what would be put there.
@@ -101,7 +117,7 @@ impl LandingFolder {
     /// Takes away what an earlier attempt left.
     fn clear(&self) -> io::Result<()> {
         match fs::unlinkat(self.parent()?, &self.aside, AtFlags::empty()) {
-            Err(error) if error != rustix::io::Errno::NOENT => Err(error.into()),
+            Err(error) if error != Errno::NOENT => Err(error.into()),
             _ => Ok(()),
         }
     }
@@ -124,27 +140,22 @@ impl LandingFolder {
     /// Makes another name aside for a file of this transfer.
     fn link(&self, path: &[u8], to: &[u8]) -> io::Result<()> {
         if self.rules.hidden && !self.made.contains(to) {
-            return Err(io::Error::other("the file it links to was not received"));
+            return Err(io::Error::other(FolderError::NoFirstName));
         }
         let to = fitted(&self.root, &self.rules, to, false)?;
         let cut = to.iter().rposition(|byte| *byte == b'/');
         let (of, old) = cut.map_or((&b""[..], &to[..]), |at| (&to[..at], &to[at + 1..]));
         let root = self.root.root();
         let of = if of.is_empty() { root.try_clone()? } else { folder(root, of)? };
-        fs::linkat(&of, old, self.parent()?, &self.aside, AtFlags::empty())?;
+        match fs::linkat(&of, old, self.parent()?, &self.aside, AtFlags::empty()) {
+            Err(Errno::NOENT) => return Err(io::Error::other(FolderError::NoFirstName)),
+            linked => linked?,
+        }
         // Something else may have the file's name by now.
         if Status::at(self.parent()?, self.aside.as_bytes())?.kind() == fs::FileType::Symlink {
             self.check_symlink(path, fs::readlinkat(self.parent()?, &self.aside, Vec::new())?.as_bytes())?;
         }
         Ok(())
-    }
-
-    /// An error as the sender may hear it.
-    fn told(&self, error: io::Error) -> io::Error {
-        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-        let of_disk = matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem);
-        let tells = self.rules.hidden && error.raw_os_error().is_some() && !of_disk;
-        if tells { io::Error::other("the receiver cannot write it") } else { error }
     }
 
     fn try_begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
@@ -153,7 +164,8 @@ impl LandingFolder {
         }
         let path = self.fit(entry)?;
         if let SealedKind::Folder = entry.kind {
-            return make_folder(self.root.root(), &path);
+            // It gets the permissions of its entry in the end.
+            return make_folder(self.root.root(), &path).map(drop);
         }
         let name = self.enter(&path)?;
         self.clear()?;
@@ -201,7 +213,7 @@ impl LandingFolder {
 
 impl Landing for LandingFolder {
     fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
-        self.try_begin(entry).map_err(|error| self.told(error))
+        self.try_begin(entry)
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -215,7 +227,7 @@ impl Landing for LandingFolder {
     }
 
     fn end(&mut self, entry: &SealedEntry) -> io::Result<()> {
-        self.try_end(entry).map_err(|error| self.told(error))
+        self.try_end(entry)
     }
 
     fn abandon(&mut self) {
@@ -277,15 +289,20 @@ fn folder(root: impl AsFd, path: &[u8]) -> io::Result<OwnedFd> {
     Ok(fs::openat2(root, path, flags, Mode::empty(), resolve)?)
 }
 
-/// Makes the folder at `path` where there is none; the folder above it exists.
-fn make_folder(root: &OwnedFd, path: &[u8]) -> io::Result<()> {
+/// Makes the folder at `path` where there is none; the folder above it exists. One that is there is made writable for its owner: with the
+/// permissions that it had, it is returned then.
+fn make_folder(root: &OwnedFd, path: &[u8]) -> io::Result<Option<(OwnedFd, u32)>> {
     let cut = path.iter().rposition(|byte| *byte == b'/');
     let (parent, name) = cut.map_or((&b""[..], path), |at| (&path[..at], &path[at + 1..]));
     let parent = if parent.is_empty() { root.try_clone()? } else { folder(root, parent)? };
     match fs::mkdirat(&parent, name, Mode::RWXU) {
-        Ok(()) => sync(&parent),
+        Ok(()) => sync(&parent).map(|()| None),
         // Something is there; only a folder will do.
-        Err(rustix::io::Errno::EXIST) => folder(root, path).map(drop),
+        Err(Errno::EXIST) => {
+            let there = folder(root, path)?;
+            let mode = allow_owner(&there, 0o700)?;
+            Ok(mode.map(|mode| (there, mode)))
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -5,12 +5,15 @@ use strait_keying::{PrivateKey, PublicKey, SIGNATURE_LEN};
 use super::manifest::{ManifestError, PATH_MAX, check_magic};
 use super::words::{Words, put_bytes};
 use crate::TransferId;
+use crate::path::Printable;
 use ManifestError::{Malformed, Signature, TooLarge};
 
 /// What a receipt begins with: it says for what the signature is.
 const MAGIC: &[u8; 17] = b"strait receipt 1\n";
 /// Entries that are named as failed; of more, the count says it.
 pub const FAILURES_MAX: usize = 1000;
+/// Entries whose names are said to a person: a few lines of a terminal.
+pub const FAILURES_SAID: usize = 8;
 /// Bytes of a reason.
 const REASON_MAX: usize = 255;
 /// Bytes of a receipt at most: sealed, padded to a multiple of 128 and behind a header, it fits what brokers take
@@ -35,6 +38,21 @@ pub struct EntryFailure {
     pub path: Vec<u8>,
     /// Why.
     pub reason: String,
+}
+
+impl EntryFailure {
+    /// Returns the names and reasons of the first failures of `count` in a line.
+    #[must_use]
+    pub fn list(first: &[EntryFailure], count: u64) -> String {
+        let said = first.iter().take(FAILURES_SAID);
+        let more = count.saturating_sub(said.len() as u64);
+        let mut words: Vec<String> =
+            said.map(|it| format!("{} ({})", Printable(&it.path), Printable(it.reason.as_bytes()))).collect();
+        if more > 0 {
+            words.push(format!("and {more} more"));
+        }
+        words.join(", ")
+    }
 }
 
 /// What a receiver says of a transfer, when all that it says is durable.

@@ -9,9 +9,9 @@ pub use self::origin::DiskOrigin;
 use super::ends::{Aside, Destination, Settlement, Standing};
 use super::incoming::SMALL;
 use super::same::SameContents;
-use crate::folder::{Folder, FolderError, Offer, Partial, Receiving, Settled, is_numbered};
+use crate::folder::{Folder, FolderError, Offer, Partial, Pruned, Receiving, Settled, is_numbered};
 use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault};
-use crate::path::EntryPath;
+use crate::path::{EntryPath, Printable};
 use crate::source::SourceFile;
 use crate::source::patterns::Patterns;
 use crate::stamp::Attributes;
@@ -19,10 +19,9 @@ use crate::stamp::Attributes;
 impl From<FolderError> for FileFault {
     fn from(error: FolderError) -> FileFault {
         let reason = match error {
-            FolderError::Path(_) | FolderError::Reserved | FolderError::Symlink | FolderError::Escapes => {
-                FaultReason::Escapes
-            }
-            FolderError::InTheWay => FaultReason::InTheWay,
+            FolderError::Path(_) | FolderError::Reserved => FaultReason::Escapes,
+            // The kernel found it at the receiver, whose owner can remove it.
+            FolderError::InTheWay | FolderError::Symlink => FaultReason::InTheWay,
             FolderError::Missing => FaultReason::NoFolder,
             FolderError::Full | FolderError::NoRoom { .. } => FaultReason::DiskFull,
             FolderError::MaxBytes | FolderError::MaxEntries => FaultReason::OverLimit,
@@ -31,7 +30,11 @@ impl From<FolderError> for FileFault {
             FolderError::WrongHash => FaultReason::WrongHash,
             FolderError::Busy => FaultReason::Busy,
             FolderError::LeadsOut | FolderError::NoSymlinks => FaultReason::SymlinkRefused,
-            FolderError::NotOurs | FolderError::System { .. } => FaultReason::Unwritable,
+            FolderError::NoFirstName => FaultReason::NoFirstName,
+            // Of a path that was checked, it is another disk that is mounted there.
+            FolderError::Escapes | FolderError::NotOurs | FolderError::System { .. } => {
+                FaultReason::Unwritable
+            }
         };
         FileFault::new(reason, error.to_string())
     }
@@ -321,12 +324,14 @@ impl Destination for DiskDestination {
         };
         let above = self.place.as_ref().map_or(0, |place| place.as_bytes().len() + 1);
         let hides = self.hides();
-        let mut removed = |path: &[u8]| {
-            if !hides {
-                removed(&path[above..])
-            }
+        let mut stay = StayingNames::default();
+        let mut tell = |pruned: Pruned<'_>| match pruned {
+            Pruned::Removed(path) if !hides => removed(&path[above..]),
+            Pruned::Removed(_) => {}
+            Pruned::Stays(path, error) => stay.add(&path[above..], error),
         };
-        Ok(self.folder.prune(path.as_ref(), dry_run, &keep, &mut removed)?)
+        self.folder.prune(path.as_ref(), dry_run, &keep, &mut tell)?;
+        stay.fault().map_or(Ok(()), Err)
     }
 
     fn told(&self, fault: FileFault) -> FileFault {
@@ -341,6 +346,41 @@ impl Destination for DiskDestination {
         let names = entry.path.split(|byte| *byte == b'/').count();
         let all: Vec<&[u8]> = fitted.as_bytes().split(|byte| *byte == b'/').collect();
         all[all.len().saturating_sub(names)..].join(&b'/')
+    }
+}
+
+/// Bytes of names that one fault has, besides the system's words: it takes 512.
+const MAX_STAYING: usize = 384;
+
+/// Names that could not be removed.
+#[derive(Default)]
+struct StayingNames {
+    /// Why the first stays.
+    error: Option<FolderError>,
+    names: Vec<String>,
+    bytes: usize,
+    /// Those beyond.
+    more: usize,
+}
+
+impl StayingNames {
+    fn add(&mut self, path: &[u8], error: FolderError) {
+        self.error.get_or_insert(error);
+        let name = Printable(path).to_string();
+        if self.bytes + name.len() > MAX_STAYING {
+            self.more += 1;
+            return;
+        }
+        self.bytes += name.len() + 2;
+        self.names.push(name);
+    }
+
+    /// Returns a fault that names them.
+    fn fault(self) -> Option<FileFault> {
+        let FileFault { reason, text } = self.error?.into();
+        let more = if self.more > 0 { format!(" and {} more", self.more) } else { String::new() };
+        let names = format!(": {}{more}", self.names.join(", "));
+        Some(FileFault::new(reason, [&text[..], names.as_bytes()].concat()))
     }
 }
 

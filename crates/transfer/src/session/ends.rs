@@ -158,7 +158,7 @@ pub trait Destination {
     ///
     /// # Errors
     ///
-    /// Those of the system; names before the one with an error are removed.
+    /// Those of the system, with the names that stay; all others are removed.
     fn prune(
         &mut self,
         folder: &[u8],

@@ -89,7 +89,7 @@ impl<'a> FetchTold<'a> {
     pub(crate) fn finish(&self, tally: Option<&FetchTally>, quiet: bool) {
         self.terminal.clear();
         let (Ok(far), Some(tally)) = (self.far.lock(), tally) else { return };
-        let FetchTally { received, failed_entries, delivered, left, failed } = *tally;
+        let FetchTally { received, failed_entries, delivered, lacking, left, failed } = *tally;
         if quiet && received + delivered + failed == 0 {
             return;
         }
@@ -101,6 +101,7 @@ impl<'a> FetchTold<'a> {
             value["left"] = left.into();
             value["failed"] = failed.into();
             value["failed_entries"] = failed_entries.into();
+            value["lacking"] = lacking.into();
             return tell(&value);
         }
         let time = far.pace.now();

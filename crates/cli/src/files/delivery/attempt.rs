@@ -10,13 +10,12 @@ use strait_transfer::TransferId;
 use strait_transfer::message::{Asked, EntryKind, Hello, TransferOptions};
 use strait_transfer::outbox::spool::{SpoolFolder, SpooledOrigin};
 use strait_transfer::outbox::{BrokerCopy, PathBytes, QueuedTransfer, TransferPriority, TransferProgress};
-use strait_transfer::path::Printable;
 use strait_transfer::sealed::{DeliveryOutcome, DeliveryReceipt, EntryFailure};
 use strait_transfer::session::{Origin, StreamEnds, Tally, TransferEvent, Watch, push};
 
 use super::super::address::PeerPlace;
 use super::super::kept;
-use super::super::meter::{MeterState, fault_text};
+use super::super::meter::{MeterState, fault_text, fault_words, shown};
 use super::super::origin;
 use super::super::stream::{PeerStream, random, transfer_name};
 use super::allowance::{Allowed, DayAllowance};
@@ -29,7 +28,7 @@ use crate::silence;
 
 /// How a try ended.
 pub(super) enum TryEnd {
-    /// The receiver has said what it has of all entries.
+    /// The receiver has all entries but those that it never takes.
     Arrived(ArrivedEntries),
     /// A broker has it, and keeps it for the receiver.
     AtBroker(BrokerCopy),
@@ -50,8 +49,12 @@ pub(super) struct ArrivedEntries {
     tally: Tally,
     /// Bytes of the files that were announced.
     bytes: u64,
-    /// What failed first, and why.
+    /// What failed first for ever, and why.
     failure: Option<EntryFailure>,
+    /// Why the first entry failed of those that may arrive later.
+    missing: Option<Box<str>>,
+    /// How many these are.
+    missed: u64,
 }
 
 impl ArrivedEntries {
@@ -74,10 +77,32 @@ impl ArrivedEntries {
         match event {
             TransferEvent::Announced { kind: EntryKind::File { size: Some(size) }, .. } => self.bytes += size,
             TransferEvent::Failed { path, fault } => {
-                let reason = format!("{}: {}", Printable(&path), fault_text(&fault));
-                self.failure.get_or_insert(EntryFailure { path, reason });
+                let name = shown(&path);
+                if fault.reason.is_final() {
+                    let reason = format!("{name}: {}", fault_text(&fault));
+                    self.failure.get_or_insert(EntryFailure { path, reason });
+                } else {
+                    self.missed += 1;
+                    self.missing
+                        .get_or_insert_with(|| format!("{name}: {}", fault_words(&fault)).into_boxed_str());
+                }
             }
             _ => {}
+        }
+    }
+
+    /// The end of a try in which the receiver has answered all entries.
+    fn end(self, tally: Tally) -> TryEnd {
+        match self.missing {
+            None => TryEnd::Arrived(ArrivedEntries { tally, ..self }),
+            Some(first) => {
+                let (missed, all) = (self.missed, tally.whole + tally.failed);
+                // A pause each time also where bytes moved: they may move again in vain.
+                TryEnd::Failed {
+                    error: format!("{missed} of {all} entries did not arrive: {first}"),
+                    went_on: false,
+                }
+            }
         }
     }
 }
@@ -149,10 +174,7 @@ impl DeliveryTry {
             }
         };
         match self.send_all(home, transfer, &event) {
-            Ok(tally) => {
-                let arrived = arrived.into_inner().unwrap_or_default();
-                TryEnd::Arrived(ArrivedEntries { tally, ..arrived })
-            }
+            Ok(tally) => arrived.into_inner().unwrap_or_default().end(tally),
             Err(_) if self.is_stopped() => TryEnd::Stopped,
             Err(failure) => {
                 let went_on = self.moved.load(Ordering::Relaxed) || self.stream.get().is_none();
@@ -239,5 +261,46 @@ fn options(transfer: &QueuedTransfer) -> TransferOptions {
         xattrs: transfer.order.xattrs,
         patterns: transfer.order.patterns.iter().map(|line| line.clone().into_bytes()).collect(),
         ..TransferOptions::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_transfer::message::{FaultReason, FileFault};
+
+    use super::*;
+
+    /// The end of a try in which entries failed for these reasons, and one arrived.
+    fn end(reasons: &[FaultReason]) -> TryEnd {
+        let mut arrived = ArrivedEntries::default();
+        for (number, reason) in reasons.iter().enumerate() {
+            let path = format!("file-{number}").into_bytes();
+            arrived.take(TransferEvent::Failed { path, fault: FileFault::from(*reason) });
+        }
+        arrived.end(Tally { whole: 1, failed: reasons.len() as u64, removed: 0 })
+    }
+
+    #[test]
+    fn what_may_pass_leaves_a_transfer_waiting_and_what_does_not_ends_it() {
+        use FaultReason::{DiskFull, NotSent, OverLimit, SymlinkRefused, Unwritable};
+        for (reasons, says) in [
+            (&[DiskFull][..], "1 of 2 entries did not arrive: file-0: no room on the receiver's disk"),
+            (&[OverLimit][..], "1 of 2 entries did not arrive: file-0: beyond the limit of the folder"),
+            (
+                &[NotSent, Unwritable][..],
+                "1 of 3 entries did not arrive: file-1: the receiver cannot write it",
+            ),
+        ] {
+            let ended = end(reasons);
+            assert!(matches!(&ended, TryEnd::Failed { error, .. } if error == says), "{reasons:?}");
+        }
+        let key = strait_keying::PrivateKey::generate(&[1; 32]).public();
+        for (reasons, outcome) in
+            [(&[][..], DeliveryOutcome::Whole), (&[NotSent, SymlinkRefused][..], DeliveryOutcome::Partly)]
+        {
+            let TryEnd::Arrived(arrived) = end(reasons) else { panic!("{reasons:?}") };
+            let receipt = arrived.receipt(TransferId::from_bytes([1; 16]), key, key);
+            assert_eq!((receipt.outcome, receipt.failed), (outcome, reasons.len() as u64));
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::{FetchError, FetchEvent, Visit};
 use crate::arrival::{ArrivalDecision, ArrivalPlace};
 use crate::broker::client::{BrokerError, WantedPart};
 use crate::broker::message::{Letter, ObjectPart};
-use crate::sealed::{DeliveryReceipt, Manifest, OpenError};
+use crate::sealed::{DeliveryOutcome, DeliveryReceipt, Manifest, OpenError};
 
 /// A transfer that is to be taken.
 struct Opened {
@@ -233,6 +233,7 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
         for Answered { manifest, place, receipt, .. } in answered {
             self.tally.received += 1;
             self.tally.failed_entries += receipt.failed;
+            self.tally.lacking += u64::from(receipt.outcome == DeliveryOutcome::Refused);
             self.tell(FetchEvent::Received { manifest, place: place.as_ref(), receipt });
         }
         Ok(())
@@ -252,6 +253,6 @@ fn is_damage(error: &OpenError) -> bool {
             matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::UnexpectedEof)
         }
         OpenError::Header(_) | OpenError::Mismatch => true,
-        OpenError::Manifest(_) | OpenError::Landing(_) => false,
+        OpenError::Manifest(_) | OpenError::Landing(_) | OpenError::Missing(_) => false,
     }
 }

@@ -11,7 +11,7 @@ use crate::broker::message::{
     BrokerAnswer, BrokerFault, BrokerRequest, FaultKind, Letter, LetterKind, MAX_DATA, ObjectPart,
 };
 use crate::outbox::OutboxError;
-use crate::sealed::DeliveryReceipt;
+use crate::sealed::{DeliveryOutcome, DeliveryReceipt};
 
 /// Seconds for which a receipt stays at the broker, if that keeps objects so long: 90 days, for senders that are away longer than the
 /// 30 days for which an outbox lists what is over.
@@ -47,6 +47,7 @@ impl<R: Read + Send, W: Write + Send> Visit<'_, '_, R, W> {
                 Err(error) => return Err(error.into()),
             }
             self.tally.delivered += 1;
+            self.tally.lacking += u64::from(receipt.outcome != DeliveryOutcome::Whole);
             self.tell(FetchEvent::Delivered { receipt: &receipt });
             over.push(letter);
         }

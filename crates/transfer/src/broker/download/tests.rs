@@ -7,14 +7,16 @@ mod stock;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use strait_keying::{PrivateKey, PublicKey};
+use strait_testdata::skip::{Need, skip};
 
 use super::*;
 use crate::TransferId;
-use crate::arrival::ArrivalPermission;
+use crate::arrival::{ArrivalPermission, FolderOwner};
 use crate::broker::message::ObjectPart;
 use crate::folder::FolderRules;
 use crate::outbox::{PathBytes, TransferLimits, TransferOrder};
@@ -286,6 +288,57 @@ fn what_comes_again_is_answered_with_the_same_receipt_and_changes_no_file() {
     let second = b.visit(&broker).0;
     assert_eq!((first.received, b.names().len()), (second.received, 0), "the user took it away");
     assert_eq!(a.visit(&broker).0.delivered.len(), 1);
+}
+
+#[test]
+fn a_folder_that_may_not_be_written_leaves_the_transfer_at_the_broker() {
+    if !(rustix::process::geteuid().is_root() || skip(Need::Root, "only root can become another")) {
+        return;
+    }
+    for len in [5_000, LARGE] {
+        let (_scratch, a, b, broker, file) = setting(len);
+        let name = a.put(&broker, &[&b], &[&file]);
+        // Root's folder, into which another user fetches.
+        fs::set_permissions(&b.inbox, fs::Permissions::from_mode(0o755)).unwrap();
+        let mut place = b.place();
+        place.owner = FolderOwner::Other { user: 4321, group: 4321 };
+        let visit = || b.visit_with(&broker, &|_| ArrivalPermission::Take(place.clone()), false, &|| Ok(()));
+        let (said, tally) = visit();
+        assert_eq!((tally.unwrap(), said.left.len()), (FetchTally { left: 1, ..FetchTally::default() }, 1));
+        assert!(said.left[0].contains("cannot write to") && said.left[0].contains("denied"), "{said:?}");
+        assert!(broker.inbox(&b.key(), LetterKind::Transfer).contains(&name));
+        assert_eq!(
+            (a.visit(&broker).0.delivered.len(), b.spooled().len()),
+            (0, 0),
+            "nothing was read in vain"
+        );
+        fs::set_permissions(&b.inbox, fs::Permissions::from_mode(0o777)).unwrap();
+        assert_eq!(visit().0.received[0].outcome, DeliveryOutcome::Whole);
+        assert_eq!(a.visit(&broker).0.delivered.len(), 1);
+    }
+}
+
+#[test]
+fn what_is_in_the_way_of_one_entry_leaves_the_transfer_at_the_broker() {
+    for len in [5_000, LARGE] {
+        let (scratch, a, b, broker, file) = setting(len);
+        let tree = scratch.folder("tree");
+        fs::rename(&file, tree.join("data")).unwrap();
+        let name = a.put(&broker, &[&b], &[&tree]);
+        std::os::unix::fs::symlink(scratch.folder("elsewhere"), b.inbox.join("tree")).unwrap();
+        let mut place = b.place();
+        place.replace = true;
+        let visit = || b.visit_with(&broker, &|_| ArrivalPermission::Take(place.clone()), false, &|| Ok(()));
+        let (said, tally) = visit();
+        assert_eq!(tally.unwrap(), FetchTally { failed: 1, ..FetchTally::default() });
+        assert!(said.failed[0].contains("tree/data"), "{said:?}");
+        assert!(broker.inbox(&b.key(), LetterKind::Transfer).contains(&name));
+        assert_eq!(a.visit(&broker).0.delivered.len(), 0);
+        fs::remove_file(b.inbox.join("tree")).unwrap();
+        assert_eq!(visit().0.received[0].outcome, DeliveryOutcome::Whole);
+        assert!(fs::read(b.inbox.join("tree/data")).unwrap() == noise(len));
+        assert!(broker.change(|state| state.objects.len()) == 1, "the receipt alone");
+    }
 }
 
 #[test]

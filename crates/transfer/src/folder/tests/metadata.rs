@@ -106,7 +106,7 @@ fn hard_links_share_their_file_and_come_again_without_harm() {
         receiving.hard_link(2, path("second"), path("first")).unwrap();
         receiving.hard_link(3, path("third"), path("none")).unwrap();
         let results: Vec<_> = receiving.complete().unwrap().iter().map(|it| it.result).collect();
-        assert_eq!(results, [Ok(()), Ok(()), Ok(()), Err(FolderError::Missing)]);
+        assert_eq!(results, [Ok(()), Ok(()), Ok(()), Err(FolderError::NoFirstName)]);
     }
     let found = fs::metadata(folder.join("first")).unwrap();
     assert_eq!((found.nlink(), found.ino()), (2, fs::metadata(folder.join("second")).unwrap().ino()));

@@ -1,14 +1,18 @@
 //! Objects that are opened.
 
+use std::fmt;
 use std::io::{self, BufReader, Read};
 
 use super::{Landing, STEP};
+use crate::folder::FolderError;
+use crate::message::FileFault;
+use crate::path::PathError;
 use crate::sealed::DeliveryOutcome;
 use crate::sealed::chunks::ChunkReader;
 use crate::sealed::frames::FrameReader;
 use crate::sealed::header::{self, HeaderError};
 use crate::sealed::manifest::{MANIFEST_MAX, Manifest, ManifestError, SealedEntry, SealedKind};
-use crate::sealed::receipt::EntryFailure;
+use crate::sealed::receipt::{EntryFailure, FAILURES_SAID};
 use crate::sealed::recipient::{AgeIdentity, AgeRecipient};
 
 /// Failures that are kept with their names.
@@ -32,6 +36,25 @@ pub enum OpenError {
     /// There is no room, or the disk fails.
     #[error("cannot write what is in it: {0}")]
     Landing(io::Error),
+    /// Entries could not be written, and may be later; the others are under their names.
+    #[error("{0}")]
+    Missing(MissingEntries),
+}
+
+/// Entries that a receiver could not write for a reason of its own, such as the permissions of a folder.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissingEntries {
+    /// The first of them, and why.
+    pub first: Vec<EntryFailure>,
+    /// All of them.
+    pub count: u64,
+}
+
+impl fmt::Display for MissingEntries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = if self.count == 1 { "1 entry" } else { &format!("{} entries", self.count) };
+        write!(f, "{entries} could not be written here: {}", EntryFailure::list(&self.first, self.count))
+    }
 }
 
 /// The result of opening the entries of a transfer.
@@ -76,7 +99,8 @@ pub fn open_manifest(
 ///
 /// # Errors
 /// [`OpenError`] when the object is not to be used from some point on; files that ended before it are whole. An entry that alone
-/// fails is no error but a failure in what is returned.
+/// fails is no error but a failure in what is returned, if it will always fail; if it may succeed later, the object is needed, and all
+/// others are written before the error.
 pub fn open_contents(
     input: impl Read,
     identity: &AgeIdentity<'_>,
@@ -92,6 +116,7 @@ pub fn open_contents(
         failures: Vec::new(),
     };
     let mut buffer = vec![0; STEP];
+    let mut missing = MissingEntries::default();
     let is_file = |entry: &SealedEntry| matches!(entry.kind, SealedKind::File { .. });
     let last = manifest.entries.iter().rposition(is_file);
     if last.is_none() {
@@ -105,10 +130,14 @@ pub fn open_contents(
             }
             _ => landing.begin(entry),
         };
-        landed.count(entry, result)?;
+        if let Err(error) = landed.count(entry, result, &mut missing) {
+            // Folders get their permissions back; what else fails then says nothing new.
+            let _ = landing.finish(&manifest.entries);
+            return Err(error);
+        }
     }
     landing.finish(&manifest.entries).map_err(OpenError::Landing)?;
-    Ok(landed)
+    if missing.count > 0 { Err(OpenError::Missing(missing)) } else { Ok(landed) }
 }
 
 /// What is behind the last file has to be padding alone, and the object whole.
@@ -160,8 +189,15 @@ fn file(
 }
 
 impl LandedEntries {
-    fn count(&mut self, entry: &SealedEntry, result: io::Result<()>) -> Result<(), OpenError> {
+    fn count(
+        &mut self,
+        entry: &SealedEntry,
+        result: io::Result<()>,
+        missing: &mut MissingEntries,
+    ) -> Result<(), OpenError> {
         use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let failure =
+            |error: &io::Error| EntryFailure { path: entry.path.clone(), reason: error.to_string() };
         match result {
             Ok(()) => {
                 self.entries += 1;
@@ -170,16 +206,30 @@ impl LandedEntries {
             Err(error) if matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem) => {
                 return Err(OpenError::Landing(error));
             }
-            Err(error) => {
+            Err(error) if fault(&error).reason.is_final() => {
                 self.outcome = DeliveryOutcome::Partly;
                 self.failed += 1;
                 if self.failures.len() < FAILURES_KEPT {
-                    self.failures.push(EntryFailure { path: entry.path.clone(), reason: error.to_string() });
+                    self.failures.push(failure(&error));
+                }
+            }
+            Err(error) => {
+                missing.count += 1;
+                if missing.first.len() < FAILURES_SAID {
+                    missing.first.push(failure(&error));
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Returns the fault that a sender over the network hears for this error.
+fn fault(error: &io::Error) -> FileFault {
+    let inner = error.get_ref();
+    let known = inner.and_then(|inner| inner.downcast_ref::<FolderError>()).copied();
+    let path = || inner.and_then(|inner| inner.downcast_ref::<PathError>()).copied().map(FolderError::Path);
+    known.or_else(path).unwrap_or_else(|| FolderError::of("write it", error)).into()
 }
 
 /// The frames' content of an object.

@@ -4,8 +4,12 @@ use std::io::Cursor;
 use proptest::prelude::*;
 use strait_keying::PrivateKey;
 
+use rustix::io::Errno;
+
 use super::*;
 use crate::TransferId;
+use crate::folder::FolderError;
+use crate::path::PathError;
 use crate::sealed::DeliveryOutcome;
 use crate::sealed::manifest::MANIFEST_MAX;
 use crate::sealed::recipient::AgeIdentity;
@@ -28,27 +32,37 @@ impl Contents for Memory {
     }
 }
 
-/// Takes files in memory; `refuses` fails as a name that is a folder does, after `room` bytes the disk is full.
+/// An entry that fails, and how.
+type Refusal = (&'static [u8], fn() -> io::Error);
+
+fn refusal(path: &'static [u8], error: fn() -> io::Error) -> Refusal {
+    (path, error)
+}
+
+/// Takes files in memory but those that it refuses; after `room` bytes the disk is full.
 struct Shelf {
     files: BTreeMap<Vec<u8>, Vec<u8>>,
     begun: Vec<u8>,
-    refuses: Option<Vec<u8>>,
+    refuses: Vec<Refusal>,
     room: usize,
     finished: bool,
 }
 
 fn shelf() -> Shelf {
-    Shelf { files: BTreeMap::new(), begun: Vec::new(), refuses: None, room: usize::MAX, finished: false }
+    Shelf {
+        files: BTreeMap::new(),
+        begun: Vec::new(),
+        refuses: Vec::new(),
+        room: usize::MAX,
+        finished: false,
+    }
 }
 
 impl Landing for Shelf {
     fn begin(&mut self, entry: &SealedEntry) -> io::Result<()> {
         self.begun.clear();
-        if self.refuses.as_ref() == Some(&entry.path) {
-            Err(io::ErrorKind::IsADirectory.into())
-        } else {
-            Ok(())
-        }
+        let refusal = self.refuses.iter().find(|(path, _)| *path == entry.path);
+        refusal.map_or(Ok(()), |(_, error)| Err(error()))
     }
 
     fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -210,13 +224,46 @@ fn a_cut_object_gives_the_files_before_the_cut_and_no_end() {
 }
 
 #[test]
-fn one_entry_that_fails_leaves_the_others_whole() {
+fn one_entry_that_will_never_be_taken_leaves_the_others_whole() {
     let (manifest, bytes) = sealed(&mut memory(&[("a", b"one"), ("b", b"two"), ("c", b"three")]));
-    let mut shelf = Shelf { refuses: Some(b"b".to_vec()), ..shelf() };
-    let landed = open(&bytes, &manifest, &mut shelf).unwrap();
-    assert_eq!((landed.outcome, landed.entries, landed.failed), (DeliveryOutcome::Partly, 2, 1));
-    assert_eq!(landed.failures[0].path, b"b");
-    assert_eq!(shelf.files.len(), 2);
+    let refusals = [
+        vec![refusal(b"b", || io::Error::other(FolderError::Reserved))],
+        vec![refusal(b"b", || io::Error::other(FolderError::LeadsOut))],
+        vec![refusal(b"b", || io::Error::other(PathError::TooLong))],
+        vec![refusal(b"b", || Errno::NAMETOOLONG.into())],
+    ];
+    for refuses in refusals {
+        let mut shelf = Shelf { refuses, ..shelf() };
+        let landed = open(&bytes, &manifest, &mut shelf).unwrap();
+        assert_eq!((landed.outcome, landed.entries, landed.failed), (DeliveryOutcome::Partly, 2, 1));
+        assert_eq!(landed.failures[0].path, b"b");
+        assert_eq!(shelf.files.len(), 2);
+    }
+}
+
+#[test]
+fn an_entry_that_may_be_taken_later_leaves_the_others_whole_and_no_receipt() {
+    let (manifest, bytes) = sealed(&mut memory(&[("a", b"one"), ("b", b"two"), ("c", b"three")]));
+    let refusals = [
+        vec![refusal(b"b", || Errno::ACCESS.into())],
+        vec![refusal(b"b", || Errno::PERM.into())],
+        vec![refusal(b"b", || Errno::IO.into())],
+        vec![refusal(b"b", || Errno::LOOP.into())],
+        vec![refusal(b"b", || io::Error::other(FolderError::InTheWay))],
+        vec![
+            refusal(b"a", || io::Error::other(FolderError::Reserved)),
+            refusal(b"b", || Errno::ISDIR.into()),
+        ],
+    ];
+    for refuses in refusals {
+        let mut shelf = Shelf { refuses, ..shelf() };
+        let Err(OpenError::Missing(missing)) = open(&bytes, &manifest, &mut shelf) else {
+            panic!("a receipt")
+        };
+        assert_eq!((missing.count, &missing.first[0].path[..]), (1, &b"b"[..]));
+        assert!(missing.to_string().starts_with("1 entry could not be written here: b ("), "{missing}");
+        assert!(shelf.files.contains_key(&b"c"[..]) && shelf.finished);
+    }
 }
 
 #[test]
@@ -224,7 +271,7 @@ fn a_full_disk_ends_the_reading_and_is_no_failure_of_an_entry() {
     let (manifest, bytes) = sealed(&mut memory(&[("a", b"one"), ("b", &[2; 100_000])]));
     let mut shelf = Shelf { room: 50_000, ..shelf() };
     assert!(matches!(open(&bytes, &manifest, &mut shelf), Err(OpenError::Landing(_))));
-    assert_eq!((shelf.files.len(), shelf.finished), (1, false));
+    assert_eq!(shelf.files.len(), 1);
 }
 
 #[test]

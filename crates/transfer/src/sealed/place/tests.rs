@@ -1,8 +1,11 @@
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 
+use strait_testdata::skip::{Need, skip};
+
 use super::*;
+use crate::arrival::FolderOwner;
 use crate::scratch::ScratchFolder;
 
 fn entry(path: &[u8], kind: SealedKind) -> SealedEntry {
@@ -266,4 +269,30 @@ fn a_sender_that_may_not_read_hears_nothing_of_what_is_there() {
     assert_eq!(std::fs::read(full.path().join("a.other-1")).unwrap(), b"new");
     assert_eq!(std::fs::read(full.path().join("d")).unwrap(), b"older");
     assert!(!full.path().join("h").exists(), "a hard link to what another sent");
+}
+
+#[test]
+fn read_only_folders_of_the_owner_are_filled_and_keep_their_permissions() {
+    if !(rustix::process::geteuid().is_root() || skip(Need::Root, "only root can become another")) {
+        return;
+    }
+    let scratch = ScratchFolder::new();
+    let mode_of = |name: &str| std::fs::metadata(scratch.path().join(name)).unwrap().mode() & 0o7777;
+    for (name, mode) in [("", 0o755), ("place/d", 0o500), ("place", 0o555)] {
+        let path = scratch.folder(name);
+        chown(&path, Some(4321), Some(4321)).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let entries = [SealedEntry { mode: 0o550, ..entry(b"d", SealedKind::Folder) }, file("d/a"), file("b")];
+    let owner = FolderOwner::Other { user: 4321, group: 4321 };
+    let landed = owner.run(|| {
+        let id = TransferId::from_bytes([1; 16]);
+        let folder = scratch.path().into();
+        let mut landing = LandingFolder::open(&folder, b"place", id, FolderRules::default())?;
+        entries.iter().try_for_each(|entry| land(&mut landing, entry, b"abc"))?;
+        landing.finish(&entries)
+    });
+    landed.unwrap().unwrap();
+    assert_eq!((mode_of("place"), mode_of("place/d"), mode_of("place/d/a")), (0o555, 0o550, 0o640));
+    assert_eq!(names(&scratch.path().join("place")), ["b", "d"]);
 }
