@@ -12,6 +12,7 @@ mod serving;
 mod stream;
 
 use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -60,17 +61,24 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
             return Err(wrong("standard input has no name").remedy("write PEER:FOLDER/NAME"));
         }
         place.path.truncate(place.path.len().saturating_sub(name.len() + 1));
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
-        let mut origin = PipeOrigin::new(name, now, std::io::stdin());
-        // What is read from a pipe cannot be read again: each run is a transfer of its own.
-        let (transfer, options) = (random()?, options(&flags.how));
         if flags.between.is_some() || flags.expire.is_some() {
             return Err(wrong("standard input cannot wait in the outbox").remedy("write it to a file first"));
         }
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = i64::try_from(now.as_nanos()).unwrap_or(i64::MAX);
+        let mut input = BufReader::new(std::io::stdin());
+        let first = input.fill_buf().map_err(Failure::doing("read standard input"))?;
+        // A program that failed before it wrote anything: what it made the last time is worth more.
+        if first.is_empty() && !flags.allow_empty {
+            return Err(Failure::new("standard input is empty, and nothing was sent")
+                .remedy("look whether the program before it failed; `--allow-empty` sends an empty file"));
+        }
+        let mut origin = PipeOrigin::new(name, now, input);
+        // What is read from a pipe cannot be read again: each run is a transfer of its own.
+        let (transfer, options) = (random()?, options(&flags.how));
         let stream = open(&flags.how, &place)?;
         let hello = pushing(place, transfer, options)?;
-        return Ok(run(&flags.how, stream, (None, false), |ends, watch| {
+        return Ok(run(&flags.how, stream, (None, Some("standard input")), |ends, watch| {
             Ok(push(ends, hello.clone(), &mut origin, watch))
         })?);
     }
@@ -140,13 +148,16 @@ pub(crate) fn get(flags: &GetFiles) -> CommandResult {
         nonce: random()?,
         asked: Asked::Pull { folder: first.folder.clone(), paths, options },
     };
-    let got = run(&flags.how, stream, (Some(&first), to != PIPE), |ends, watch| {
+    let pipe = (to == PIPE).then_some("standard output");
+    let got = run(&flags.how, stream, (Some(&first), pipe), |ends, watch| {
         let (hello, tops, patterns) = (hello.clone(), tops.clone(), patterns.clone());
         if to == PIPE {
             return Ok(pull(ends, hello, PipeDestination::new(std::io::stdout()), tops, watch));
         }
         let cannot = |error| Failure::new(format!("cannot write to {}: {error}", Path::new(to).display()));
         let folder = Folder::open(&Path::new(to).into(), rules).map_err(|error| cannot(error.to_string()))?;
+        // What cannot be removed now may be the next time.
+        let _ = folder.collect(&transfer, serving::unfinished_since());
         let destination = DiskDestination::open(folder, None, transfer, patterns, false);
         let destination = destination.map_err(|fault| cannot(fault_text(&fault)))?;
         Ok(pull(ends, hello, destination, tops, watch))
@@ -215,7 +226,7 @@ fn push_from(
 ) -> Result<(), NoStream> {
     let hello = pushing(place.clone(), transfer, options.clone())?;
     let node = stream.node().clone();
-    run(flags, stream, (Some(place), true), |ends, watch| {
+    run(flags, stream, (Some(place), None), |ends, watch| {
         let copies = if options.dry_run { None } else { kept::copies(&node, place) };
         let mut origin = origin(paths, &options)?.keeping(copies);
         let ended = push(ends, hello.clone(), &mut origin, watch);
@@ -258,16 +269,16 @@ fn until_asked_to_end<T>(stop: &(impl Fn() + Sync), work: impl FnOnce() -> T) ->
 }
 
 /// Runs a transfer over a stream and shows it. With `again`, it is begun once more over another stream to this place, if the first
-/// was closed before the peer said anything: a peer that was restarted has lost what the stream was on. One that `resumes` is stopped by a
-/// signal in order.
+/// was closed before the peer said anything: a peer that was restarted has lost what the stream was on. One without a pipe at this end can
+/// go on later, and is stopped by a signal in order.
 fn run(
     flags: &TransferFlags,
     mut stream: PeerStream,
-    (mut again, resumes): (Option<&PeerPlace>, bool),
+    (mut again, pipe): (Option<&PeerPlace>, Option<&'static str>),
     mut transfer: impl FnMut(stream::Ends<'_>, Watch<'_>) -> Result<Result<Tally, TransferError>, Failure>,
 ) -> Result<(), NoStream> {
     let patience = silence::patience(stream.link());
-    let meter = TransferMeter::new(flags.json, patience);
+    let meter = TransferMeter::new(flags.json, patience, pipe);
     let tally = loop {
         let (event, hang_up, cancel) =
             (|event| meter.event(event), || stream.hang_up(), AtomicBool::new(false));
@@ -279,7 +290,10 @@ fn run(
                 || transfer(stream.ends(flags.max_rate), watch),
             )
         };
-        let (ended, stopped) = if resumes { until_asked_to_end(&hang_up, work)? } else { (work(), false) };
+        let (ended, stopped) = match pipe {
+            None => until_asked_to_end(&hang_up, work)?,
+            Some(_) => (work(), false),
+        };
         let ended = ended?;
         stream.hang_up();
         if stopped && ended.is_err() {
@@ -289,7 +303,7 @@ fn run(
             Ok(tally) => break tally,
             Err(error) => match again.take().filter(|_| stream.is_unheard(&error)) {
                 Some(place) => stream = open(flags, place)?,
-                None => return Err(stream.failed(error)),
+                None => return Err(stream.failed(error).of_pipe(pipe)),
             },
         }
     };

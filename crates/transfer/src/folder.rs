@@ -29,7 +29,7 @@ mod work;
 
 use std::fs::File;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use rustix::fs::{FileType, OFlags};
 
@@ -41,9 +41,10 @@ pub use links::SymlinkRule;
 pub use log::KeptFile;
 pub use offer::Offer;
 pub use partial::Partial;
+pub use prune::Pruned;
 pub use receiving::Receiving;
+pub use work::WORKING_FOLDER;
 pub(crate) use work::names_in;
-pub use work::{Collected, WORKING_FOLDER};
 
 use crate::beneath::Beneath;
 use crate::folder_path::FolderPath;
@@ -187,8 +188,8 @@ impl Folder {
     /// # Errors
     ///
     /// Those of the system.
-    pub fn collect(&self, now: SystemTime, age: Duration, budget: u64) -> Result<Collected, FolderError> {
-        work::collect(&self.beneath, now, age, budget)
+    pub fn collect(&self, but: &[u8; 16], since: SystemTime) -> Result<usize, FolderError> {
+        work::collect(&self.beneath, but, since)
     }
 
     /// The folder as a place to read from.

@@ -23,6 +23,8 @@ pub(super) struct TransferMeter {
     json: bool,
     terminal: StatusLine,
     now: Mutex<MeterState>,
+    /// A pipe at this end, which cannot be resumed.
+    pipe: Option<&'static str>,
 }
 
 /// What is counted of a transfer.
@@ -42,10 +44,10 @@ pub(super) struct MeterState {
 }
 
 impl TransferMeter {
-    /// A meter of a transfer that bears a silence of this length.
-    pub(super) fn new(json: bool, patience: Duration) -> TransferMeter {
+    /// A meter of a transfer that bears a silence of this length, with the name of a pipe at this end.
+    pub(super) fn new(json: bool, patience: Duration, pipe: Option<&'static str>) -> TransferMeter {
         let now = Mutex::new(MeterState::new(patience));
-        TransferMeter { json, terminal: StatusLine::new(), now }
+        TransferMeter { json, terminal: StatusLine::new(), now, pipe }
     }
 
     /// Takes an event of the session.
@@ -57,14 +59,14 @@ impl TransferMeter {
         }
         state.count(&event);
         if self.json
-            && let Some(value) = told(&event)
+            && let Some(value) = told(&event, self.pipe)
         {
             tell(&value);
         }
         match &event {
             TransferEvent::Failed { path, fault } if !self.json => {
                 self.terminal.clear();
-                note(format_args!("{}: {}", shown(path), fault_text(fault)));
+                note(format_args!("{}: {}", shown(path), pipe_text(fault, self.pipe)));
             }
             TransferEvent::Removed { path } if !self.json => {
                 self.terminal.clear();
@@ -260,13 +262,22 @@ pub(super) fn fault_text(fault: &FileFault) -> String {
     format!("{}; {}", fault_words(fault), fault.reason.remedy())
 }
 
+/// The words that a pipe makes untrue.
+const GOES_ON: &str = "it goes on where it stopped";
+
+/// A fault in words with what to do, in a transfer with a pipe at this end or none.
+fn pipe_text(fault: &FileFault, pipe: Option<&str>) -> String {
+    let text = fault_text(fault);
+    pipe.map_or_else(|| text.clone(), |pipe| text.replace(GOES_ON, &format!("{pipe} cannot be resumed")))
+}
+
 /// A path below the place; the place itself has none.
 pub(super) fn shown(path: &[u8]) -> String {
     if path.is_empty() { ".".to_owned() } else { Printable(path).to_string() }
 }
 
 /// Events that are told one by one. Paths are escaped: a backslash stands before what a terminal would not show.
-fn told(event: &TransferEvent) -> Option<Value> {
+fn told(event: &TransferEvent, pipe: Option<&str>) -> Option<Value> {
     let path = |path: &[u8]| Printable(path).to_string();
     Some(match event {
         TransferEvent::Begun { path: name, size, held } => {
@@ -277,7 +288,7 @@ fn told(event: &TransferEvent) -> Option<Value> {
         }
         TransferEvent::Whole { path: name } => json!({"event": "whole", "path": path(name)}),
         TransferEvent::Failed { path: name, fault } => {
-            json!({"event": "failed", "path": path(name), "reason": fault_text(fault)})
+            json!({"event": "failed", "path": path(name), "reason": pipe_text(fault, pipe)})
         }
         TransferEvent::Removed { path: name } => json!({"event": "removed", "path": path(name)}),
         TransferEvent::Announced { .. }
@@ -337,5 +348,14 @@ mod tests {
             said(FaultReason::Busy, "x").split(';').next(),
             Some("another run of this transfer is writing it (x)")
         );
+    }
+
+    #[test]
+    fn a_pipe_is_not_said_to_go_on() {
+        let full = FileFault::from(FaultReason::DiskFull);
+        assert!(pipe_text(&full, None).ends_with("run the command again; it goes on where it stopped"));
+        let text = pipe_text(&full, Some("standard input"));
+        assert!(text.ends_with("run the command again; standard input cannot be resumed"), "{text}");
+        assert_eq!(shown(b""), ".");
     }
 }

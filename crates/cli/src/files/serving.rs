@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 use strait_compress::Calibration;
@@ -46,6 +46,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a run of a transfer waits for the one before it. That ends some 5 s after a client's host begins another connection
 /// since it was restarted, and at once where only the client was killed.
 const PREDECESSOR: Duration = Duration::from_secs(20);
+/// How long unfinished files are kept for a transfer that may go on: 30 days, as an outbox lists what is over.
+const UNFINISHED: Duration = Duration::from_secs(30 * 86_400);
 /// How long a folder's command may run.
 const COMMAND: Duration = Duration::from_secs(600);
 /// Bytes of names that a folder's command is told at most; of a transfer with more it gets the first.
@@ -206,7 +208,13 @@ fn shared(folder: &ServedFolder, peer: &String) -> SharedFolder {
         delete: folder.delete.contains(peer),
         patience: PREDECESSOR,
         copies: None,
+        unfinished_since: unfinished_since(),
     }
+}
+
+/// Returns the time since when unfinished files of other transfers are kept.
+pub(super) fn unfinished_since() -> SystemTime {
+    SystemTime::now().checked_sub(UNFINISHED).unwrap_or(UNIX_EPOCH)
 }
 
 /// The rules for what a peer writes into a folder.

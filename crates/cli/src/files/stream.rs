@@ -86,6 +86,14 @@ pub(crate) struct NoStream {
 }
 
 impl NoStream {
+    /// The same of a transfer with a pipe at this end: what was cut off begins anew.
+    pub(super) fn of_pipe(self, pipe: Option<&str>) -> NoStream {
+        let cut = self.failure.number() == Code::Interrupted.number();
+        let Some(pipe) = pipe.filter(|_| cut) else { return self };
+        let remedy = format!("run the same command again; {pipe} cannot be resumed");
+        NoStream { failure: self.failure.remedy(remedy), ..self }
+    }
+
     fn asked(error: ClientError) -> NoStream {
         let unreached = matches!(error, ClientError::Refused { .. }).then_some("is away");
         NoStream { failure: running::refused(error), unreached, is_busy: false }

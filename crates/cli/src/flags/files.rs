@@ -30,6 +30,9 @@ pub(crate) struct SendFiles {
     /// File at the destination that resembles the one that is sent: only what differs is sent. If there is a file of the same name, that one is used
     #[arg(long, value_name = "NAME")]
     pub(crate) like: Option<OsString>,
+    /// Send standard input also if nothing comes of it, which replaces a file at the peer by an empty one
+    #[arg(long)]
+    pub(crate) allow_empty: bool,
     /// How the files are sent.
     #[command(flatten)]
     pub(crate) how: TransferFlags,

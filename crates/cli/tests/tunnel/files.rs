@@ -528,6 +528,16 @@ fn standard_input_arrives_and_the_folder_runs_its_command() {
     crate::pair::eventually("the command was told of the file", || {
         fs::read(&names).is_ok_and(|names| names == b"from-a-pipe\n")
     });
+    // A program that fails before it writes anything takes nothing away.
+    let input = || File::open("/dev/null").unwrap();
+    let mut command = offices.pair.daemon(0).command(&["send", "-", "site-b:inbox/from-a-pipe"]);
+    let output = command.stdin(input()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("--allow-empty"), "{said}");
+    assert!(fs::read(offices.inbox.join("from-a-pipe")).unwrap() == content);
+    let mut command = offices.pair.daemon(0).command(&["send", "-", "site-b:inbox/empty", "--allow-empty"]);
+    assert!(command.stdin(input()).status().unwrap().success(), "{}", offices.pair.logs());
+    assert_eq!(fs::read(offices.inbox.join("empty")).unwrap(), b"");
 }
 
 #[test]

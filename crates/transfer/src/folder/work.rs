@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
     AtFlags, Dir, FlockOperation, Mode, OFlags, flock, fsync, mkdirat, openat, renameat, unlinkat,
@@ -118,45 +118,21 @@ impl WorkFolder {
     }
 }
 
-/// What [`Folder::collect`](super::Folder::collect) removed, and what it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
-    /// Transfers whose unfinished files were removed.
-    pub transfers: usize,
-    /// Bytes on disk that these had.
-    pub bytes: u64,
-    /// Bytes on disk that others still have.
-    pub left: u64,
-}
-
-/// Removes the unfinished files of transfers that no process works on: those that nothing was written to for `age`, then the oldest until
-/// all together take at most `budget` bytes on disk.
-pub(super) fn collect(
-    beneath: &Beneath,
-    now: SystemTime,
-    age: Duration,
-    budget: u64,
-) -> Result<Collected, FolderError> {
+/// Removes the unfinished files of transfers but this one that no process works on and that nothing was written to since this time. Returns of
+/// how many. A younger one costs one look or two.
+pub(super) fn collect(beneath: &Beneath, but: &[u8; 16], since: SystemTime) -> Result<usize, FolderError> {
     let because = |error| FolderError::new("collect unfinished files", error);
     let parent = match beneath.folder(Some(WORKING_FOLDER.as_bytes())) {
         Ok(parent) => parent,
-        Err(Errno::NOENT) => return Ok(Collected::default()),
+        Err(Errno::NOENT) => return Ok(0),
         Err(error) => return Err(because(error)),
     };
-    let mut found = Vec::new();
+    let since = since.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let since = i64::try_from(since.as_nanos()).unwrap_or(i64::MAX);
+    let (but, mut collected) = (name_of(but), 0);
     for name in names_in(&parent).map_err(because)? {
-        found.extend(last_written(&parent, &name).map(|(written, bytes)| (written, bytes, name)));
-    }
-    found.sort_unstable();
-    let now = now.duration_since(UNIX_EPOCH).unwrap_or_default();
-    let mut collected =
-        Collected { left: found.iter().map(|(_, bytes, _)| bytes).sum(), ..Collected::default() };
-    for (written, bytes, name) in found {
-        let old = now.saturating_sub(age) > Duration::from_nanos(u64::try_from(written).unwrap_or(0));
-        if (old || collected.left > budget) && remove_idle(&parent, &name).is_ok() {
-            collected.transfers += 1;
-            collected.bytes += bytes;
-            collected.left -= bytes;
+        if name != but.as_bytes() && is_older(&parent, &name, since) && remove_idle(&parent, &name).is_ok() {
+            collected += 1;
         }
     }
     // Succeeds only if it is empty.
@@ -164,18 +140,24 @@ pub(super) fn collect(
     Ok(collected)
 }
 
-/// When anything in a transfer's folder was last written to, and the bytes on disk of all.
-fn last_written(parent: &OwnedFd, name: &[u8]) -> Option<(i64, u64)> {
-    let folder =
-        openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW, Mode::empty()).ok()?;
-    let mut last = Status::of(&folder).ok()?.stamp().modified;
-    let mut bytes = 0;
-    for file in names_in(&folder).ok()? {
-        let status = Status::at(&folder, &file).ok()?;
-        last = last.max(status.stamp().changed);
-        bytes += status.on_disk();
-    }
-    Some((last, bytes))
+/// Looks whether nothing in a transfer's folder was written to since this time, in nanoseconds since 1970.
+fn is_older(parent: &OwnedFd, name: &[u8], since: i64) -> bool {
+    let is_older = |status: Status| status.stamp().modified.max(status.stamp().changed) < since;
+    let look = || -> Result<bool, Errno> {
+        if !is_older(Status::at(parent, name)?) {
+            return Ok(false);
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = openat(parent, name, flags, Mode::empty())?;
+        for file in names_in(&folder)? {
+            if !is_older(Status::at(&folder, &file)?) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    };
+    // What cannot be looked at stays.
+    look().unwrap_or(false)
 }
 
 fn remove_idle(parent: &OwnedFd, name: &[u8]) -> Result<(), Errno> {

@@ -119,10 +119,19 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
     pub(crate) fn abandon(mut self) {
         // What cannot become durable now was not told, and comes again.
         let _ = self.settle(true);
+        let (mut kept, mut dropped) = (self.ledger.kept, false);
         for open in self.ledger.drain() {
-            if let Stage::Writing { aside, .. } = open.stage {
+            let Stage::Writing { aside, .. } = open.stage else { continue };
+            if settle::can_resume(&open.entry.kind) {
                 aside.suspend();
+                kept = true;
+            } else {
+                self.destination.discard(aside);
+                dropped = true;
             }
+        }
+        if dropped && !kept {
+            self.destination.end();
         }
     }
 
@@ -255,7 +264,7 @@ impl<'a, D: Destination> ReceiverState<'a, D> {
         let Some((stage, entry)) = before else { return };
         self.patches.end(index);
         if let Stage::Writing { aside, .. } = stage {
-            self.put_aside(aside, fault.reason);
+            self.put_aside(aside, &entry.kind, fault.reason);
         }
         self.tally.failed += 1;
         self.watch.tell(TransferEvent::Failed { path: entry.path, fault: fault.clone() });

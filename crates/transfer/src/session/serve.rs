@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use strait_clock::Time;
 use strait_compress::Calibration;
@@ -46,6 +46,8 @@ pub struct SharedFolder {
     pub patience: Duration,
     /// Where copies of what the peer got are kept, if they are.
     pub copies: Option<ServedCopies>,
+    /// Unfinished files of other transfers to which nothing was written since then are removed when one begins.
+    pub unfinished_since: SystemTime,
 }
 
 /// How often a run looks whether the earlier one has ended.
@@ -135,6 +137,10 @@ fn prepare(
             let open = Folder::open(&shared.path, rules)?;
             let patterns = patterns(&options.patterns)?;
             let place = checked(&place)?;
+            if !options.dry_run {
+                // What cannot be removed now may be when the next one begins.
+                let _ = open.collect(&transfer, shared.unfinished_since);
+            }
             let begun = Instant::now();
             let destination = loop {
                 let (open, place, patterns) = (open.clone(), place.clone(), patterns.clone());

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use strait_compress::Calibration;
 use strait_testdata::skip::{Need, skip};
@@ -89,6 +89,7 @@ fn push_all(from: &Path, to: &Path) -> (Result<Tally, TransferError>, u64) {
         delete: true,
         patience,
         copies: None,
+        unfinished_since: UNIX_EPOCH,
     };
     let mut sources = Sources::default();
     for name in ["first", "large", "last"] {

@@ -139,7 +139,7 @@ impl<D: Destination> ReceiverState<'_, D> {
                 self.settle(false)
             }
             Err(fault) => {
-                self.put_aside(aside, fault.reason);
+                self.put_aside(aside, &entry.kind, fault.reason);
                 self.fail(index, fault, false);
                 Ok(())
             }

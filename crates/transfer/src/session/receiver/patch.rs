@@ -9,7 +9,7 @@ use super::super::event::{TransferError, TransferEvent};
 use super::super::incoming::Stage;
 use super::{ReceiverState, Step};
 use crate::delta::{ChunkKey, FineAsk, FineIds, PatchWindow, Signature};
-use crate::message::{EntryMessage, FaultReason, FileMessage, HowWanted};
+use crate::message::{EntryMessage, FileMessage, HowWanted};
 
 /// Shorter files go whole: their ids would save little, and cost a round trip.
 pub(super) const MIN_PATCHED: u64 = 64 << 10;
@@ -189,7 +189,7 @@ impl<D: Destination> ReceiverState<'_, D> {
         self.patches.end(index);
         if let Some(Stage::Writing { aside, position }) = self.ledger.stage(index, Stage::Redo) {
             self.watch.tell(TransferEvent::Void { bytes: position });
-            self.put_aside(aside, FaultReason::WrongHash);
+            self.destination.discard(aside);
         }
         self.out.push(FileMessage::Want { first: index, last: index, how: HowWanted::Whole });
     }

@@ -53,7 +53,7 @@ impl<D: Destination> ReceiverState<'_, D> {
                 Ok(())
             }
             Err(fault) => {
-                self.put_aside(aside, fault.reason);
+                self.put_aside(aside, &entry.kind, fault.reason);
                 self.fail(index, fault, false);
                 Ok(())
             }

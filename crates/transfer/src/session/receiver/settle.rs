@@ -5,7 +5,7 @@ use super::super::event::{TransferError, TransferEvent};
 use super::super::folders::CurrentFolder;
 use super::super::incoming::Stage;
 use super::{ReceiverState, Step};
-use crate::message::{EntryMessage, FaultReason, FileFault, FileMessage};
+use crate::message::{EntryKind, EntryMessage, FaultReason, FileFault, FileMessage};
 
 impl<D: Destination> ReceiverState<'_, D> {
     /// Hands a complete entry to the destination.
@@ -104,8 +104,8 @@ impl<D: Destination> ReceiverState<'_, D> {
         }
     }
 
-    /// Keeps what was written for a resume, unless that would be wrong again.
-    pub(super) fn put_aside(&mut self, aside: D::Aside, reason: FaultReason) {
+    /// Keeps what was written for a resume, unless there is none, or it would be wrong again.
+    pub(super) fn put_aside(&mut self, aside: D::Aside, kind: &EntryKind, reason: FaultReason) {
         match reason {
             FaultReason::WrongHash
             | FaultReason::WrongSize
@@ -113,10 +113,16 @@ impl<D: Destination> ReceiverState<'_, D> {
             | FaultReason::Vanished => {
                 self.destination.discard(aside);
             }
+            _ if !can_resume(kind) => self.destination.discard(aside),
             _ => {
                 aside.suspend();
                 self.ledger.kept = true;
             }
         }
     }
+}
+
+/// Returns true if a sender can go on with a file: what has no length is read from a pipe, once.
+pub(super) fn can_resume(kind: &EntryKind) -> bool {
+    matches!(kind, EntryKind::File { size: Some(_) })
 }

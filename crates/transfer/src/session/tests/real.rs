@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use strait_compress::Calibration;
 
@@ -109,7 +109,17 @@ pub(super) fn ends<W>(stream: &UnixStream, writer: W) -> StreamEnds<Buffered<'_>
 pub(super) fn inbox(folder: &Path) -> SharedFolder {
     let (name, rules) = ("inbox".to_owned(), FolderRules::default());
     let (path, patience) = (folder.into(), Duration::ZERO);
-    SharedFolder { name, path, rules, read: true, write: true, delete: true, patience, copies: None }
+    SharedFolder {
+        name,
+        path,
+        rules,
+        read: true,
+        write: true,
+        delete: true,
+        patience,
+        copies: None,
+        unfinished_since: UNIX_EPOCH,
+    }
 }
 
 /// What is sent to a place in `inbox`, and how that begins.
@@ -377,6 +387,47 @@ fn standard_input_becomes_a_file_and_a_file_standard_output() {
     let mut out = Vec::new();
     whole(meeting.run(|ends, watch| pull(ends, hello(asked), PipeDestination::new(&mut out), None, watch)).0);
     assert!(out == content);
+}
+
+#[test]
+fn a_transfer_that_begins_removes_what_others_left_long_ago() {
+    let (source, target) = (TestFolder::new("s"), TestFolder::new("t"));
+    fs::write(source.join("large"), noise(8 << 20, 1)).unwrap();
+    fs::write(source.join("small"), "x").unwrap();
+    let cut =
+        Meeting::new(target.path(), 4 << 20).push(&[source.join("large")], "", TransferOptions::default());
+    assert!(matches!(cut, Err(TransferError::Interrupted(_))), "{cut:?}");
+    let partial = target.join(".strait-partial");
+    let other = partial.join("77".repeat(16));
+    fs::rename(partial.join("09".repeat(16)), &other).unwrap();
+    let begin = |since, dry_run| {
+        let mut meeting = Meeting::new(target.path(), i64::MAX);
+        meeting.folders[0].unfinished_since = since;
+        let options = TransferOptions { dry_run, ..TransferOptions::default() };
+        meeting.push(&[source.join("small")], "", options).unwrap();
+        other.exists()
+    };
+    let later = UNIX_EPOCH + Duration::from_secs(1 << 40);
+    assert!(begin(UNIX_EPOCH, false) && begin(later, true));
+    assert!(!begin(later, false));
+    assert!(!partial.exists());
+}
+
+#[test]
+fn standard_input_that_cannot_be_resumed_leaves_nothing_behind() {
+    let content = noise(3_000_000, 1);
+    for (bytes, max_bytes) in [(1_500_000, None), (i64::MAX, Some(1_000_000))] {
+        let target = TestFolder::new("t");
+        let mut meeting = Meeting::new(target.path(), bytes);
+        meeting.folders[0].rules.max_bytes = max_bytes;
+        let mut origin = PipeOrigin::new(b"f".to_vec(), 5, &content[..]);
+        let options = TransferOptions::default();
+        let asked = Asked::Push { folder: b"inbox".to_vec(), place: Vec::new(), options };
+        let ended = meeting.run(|ends, watch| push(ends, hello(asked), &mut origin, watch)).0;
+        let failed = matches!(&ended, Ok(tally) if tally.failed == 1);
+        assert!(failed || matches!(ended, Err(TransferError::Interrupted(_))), "{ended:?}");
+        assert_eq!(fs::read_dir(target.path()).unwrap().count(), 0, "{ended:?}");
+    }
 }
 
 /// Bytes on the wire of a push, and how it ended.
