@@ -46,7 +46,7 @@ const LOOK: Duration = Duration::from_secs(1);
 /// How long a run of a transfer waits for the one before it. That ends some 5 s after a client's host begins another connection
 /// since it was restarted, and at once where only the client was killed.
 const PREDECESSOR: Duration = Duration::from_secs(20);
-/// How long unfinished files are kept for a transfer that may go on: 30 days, as an outbox lists what is over.
+/// The time for which unfinished files are kept for a transfer that may go on: 30 days, as an outbox lists what is over.
 const UNFINISHED: Duration = Duration::from_secs(30 * 86_400);
 /// How long a folder's command may run.
 const COMMAND: Duration = Duration::from_secs(600);

@@ -10,7 +10,7 @@ use crate::beneath::Beneath;
 use crate::path::EntryPath;
 use crate::stamp::Status;
 
-/// What became of a name that the sender does not have.
+/// The end of a name that the sender does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pruned<'a> {
     /// It is removed.
@@ -56,11 +56,11 @@ struct Emptying {
     path: Vec<u8>,
     /// The permissions that it had before it was made writable for the moment.
     lent: Option<u32>,
-    /// Whether something in it stays.
+    /// True if something in it stays.
     stays: bool,
 }
 
-/// What is to be done with a name.
+/// The next step with a name.
 enum Step {
     Done,
     Stays,

@@ -355,7 +355,7 @@ const MAX_STAYING: usize = 384;
 /// Names that could not be removed.
 #[derive(Default)]
 struct StayingNames {
-    /// Why the first stays.
+    /// The reason of the first.
     error: Option<FolderError>,
     names: Vec<String>,
     bytes: usize,

@@ -49,11 +49,11 @@ pub(super) struct ArrivedEntries {
     tally: Tally,
     /// Bytes of the files that were announced.
     bytes: u64,
-    /// What failed first for ever, and why.
+    /// The first entry that will never arrive, and why.
     failure: Option<EntryFailure>,
-    /// Why the first entry failed of those that may arrive later.
+    /// The reason of the first entry that may arrive later.
     missing: Option<Box<str>>,
-    /// How many these are.
+    /// The number of those.
     missed: u64,
 }
 
