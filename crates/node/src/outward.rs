@@ -211,8 +211,6 @@ impl OutwardIo<'_> {
         let Place { remote: to, local } = to;
         match meaning(PacketCall::Send, error) {
             ErrorMeaning::TooBig => return TransmitRefused::TooBig,
-            // Another of the host's addresses may do.
-            _ if local.is_some() && has_no_source(error) => return TransmitRefused::NoSource,
             ErrorMeaning::Wait => {}
             _ if self.refused.is_news(self.clock.now()) => {
                 let advice = "drops say how many (network-refused)";
@@ -220,7 +218,11 @@ impl OutwardIo<'_> {
             }
             _ => tracing::trace!(%to, %error, "not sent"),
         }
-        TransmitRefused::Failed
+        // Another of the host's addresses may do.
+        match local.is_some() && has_no_source(error) {
+            true => TransmitRefused::NoSource,
+            false => TransmitRefused::Failed,
+        }
     }
 }
 

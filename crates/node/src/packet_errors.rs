@@ -97,6 +97,13 @@ pub(crate) fn meaning(call: PacketCall, error: &io::Error) -> ErrorMeaning {
     row.get(call as usize).copied().unwrap_or(ErrorMeaning::Passing)
 }
 
+/// Returns true if a datagram that was to leave with an address of the host's may have been refused because there is no such address. Of an
+/// IPv4 address Linux says then that the network is unreachable (`ip_route_output_key_hash_rcu`), which has other reasons too.
+#[must_use]
+pub fn has_no_source(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EADDRNOTAVAIL | libc::ENETUNREACH))
+}
+
 /// So long without a refusal, and the next one is news: longer than the pause between two attempts to reach a peer (75 s).
 const NEWS_AFTER: Duration = Duration::from_secs(600);
 

@@ -12,6 +12,7 @@ use std::time::Duration;
 use strait_ipsec::Place;
 
 use crate::fast_path::FastPath;
+pub use crate::packet_errors::has_no_source;
 use crate::packet_errors::{ErrorMeaning, PacketCall, meaning};
 use crate::poll::{PollFd, wait};
 use message::Destination;
@@ -319,13 +320,6 @@ impl AsFd for UdpSocket {
 /// EPERM without CAP_NET_ADMIN.
 pub(crate) fn set_mark(socket: &OwnedFd, mark: Option<u32>) -> io::Result<()> {
     options::mark(socket, mark.unwrap_or(0))
-}
-
-/// Returns true if a datagram that was to leave with an address of the host's may have been refused because there is no such address. Of an
-/// IPv4 address Linux says then that the network is unreachable (`ip_route_output_key_hash_rcu`), which has other reasons too.
-#[must_use]
-pub fn has_no_source(error: &io::Error) -> bool {
-    matches!(error.raw_os_error(), Some(libc::EINVAL | libc::EADDRNOTAVAIL | libc::ENETUNREACH))
 }
 
 /// Returns the port of a UDP socket.

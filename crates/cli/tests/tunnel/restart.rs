@@ -82,7 +82,9 @@ impl Drop for Restarted {
 
 /// `strait` at the first site, with a place for sockets of its own.
 fn strait(pair: &Pair, program: &Path) -> Command {
-    let mut command = pair.hosts.a.command(program);
+    // Where those who run the tests ignore the end of a terminal, the program does not.
+    let mut command = pair.hosts.a.command("env");
+    command.arg("--default-signal=HUP").arg(program);
     command.env("STRAIT_RUNTIME_DIR", run(pair)).env("STRAIT_STATE_DIR", pair.dir.path().join("state"));
     command.stdin(Stdio::null());
     command

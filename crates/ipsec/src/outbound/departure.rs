@@ -398,7 +398,7 @@ fn transmit(counters: &Counters, tx: &mut TxContext<'_, impl Outlet>, train: Tra
                 if association.path.outer() != before {
                     announce_mtu(tx.link, tx.outlet);
                 }
-            } else if train.via == Via::Esp && refused == TransmitRefused::Failed {
+            } else if train.via == Via::Esp {
                 association.direct.refused();
             }
         }

@@ -1,4 +1,4 @@
-//! How often a connection sends that has sent more than a handshake takes.
+//! A limit to what a connection sends that has sent more than a handshake takes.
 //!
 //! QUIC begins its pauses anew with each acknowledgement (RFC 9002 section 6.2.1), and answers whatever comes after the end (RFC 9000
 //! section 10.2.1). Where probes arrive and what they stand for is lost each time, as with losses strictly by turns, that is a datagram

@@ -223,9 +223,11 @@ impl LoginServer {
         // An unfinished sequence ends where the client is painted; of an unfinished character something may be left.
         let first = display.screen.unfinished().map(<[u8]>::first);
         let clean = first.is_some_and(|first| first.is_none_or(|first| *first == 0x1b));
+        // A question in what waits is as old as the first of that.
+        let since = self.log.waiting_since().unwrap_or(self.now);
         let waiting = self.log.take_after(display.modelled, Channel::Terminal, self.now);
         display.screen.keep_rows(true);
-        display.model(&waiting, self.now);
+        display.model(&waiting, since);
         let alternate = base.is_alternate();
         let mut behind = CatchUp::new(Some(base), alternate, next);
         behind.base = behind.base.filter(|_| clean && !display.resized);

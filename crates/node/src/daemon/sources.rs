@@ -68,7 +68,9 @@ impl Sources {
         (remote, route): (IpAddr, RouteSource),
         is_own: impl Fn(IpAddr) -> bool,
     ) -> SourceChoice {
-        let Some(table) = route.address else { return SourceChoice::Kernel };
+        // One of the link alone needs the interface's number beside it.
+        let usable = |address: &IpAddr| !matches!(address, IpAddr::V6(it) if it.is_unicast_link_local());
+        let Some(table) = route.address.filter(usable) else { return SourceChoice::Kernel };
         let addresses = match self.addresses.take().map_or_else(|| routes.addresses(), Ok) {
             Ok(addresses) => self.addresses.insert(addresses),
             Err(error) => {

@@ -13,7 +13,8 @@
 //! solicitations), since that comes later.
 
 use std::collections::BTreeSet;
-use std::io;
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use ipnet::IpNet;
 
@@ -28,6 +29,8 @@ const OWNED_AND_LASTING: u32 = 2 | 4;
 /// `NF_INET_FORWARD` and `NF_INET_LOCAL_OUT`.
 const HOOKS: [(&str, u32); 2] = [("forward", 2), ("output", 3)];
 const OUTPUT: &str = "output";
+/// As long as the command that ends a daemon waits for its end.
+const OWNER_ENDS: Duration = Duration::from_secs(10);
 /// `NF_IP_PRI_FILTER`: behind programs that set marks.
 const PRIORITY: i32 = 0;
 /// The number of `lo` (Linux `LOOPBACK_IFINDEX`).
@@ -98,11 +101,23 @@ impl LockdownTable {
     /// Removes the table of a daemon that is gone; says whether there was one.
     pub(super) fn remove(interface: &str) -> bool {
         let Ok(mut table) = FilterTable::open(name(interface), OWNED_AND_LASTING) else { return false };
-        let removed = table.is_there().then(|| table.remove());
-        if let Some(Err(error)) = &removed {
+        if !table.is_there() {
+            return false;
+        }
+        // A process of a daemon that was killed owns it until that has ended, too.
+        let begun = Instant::now();
+        let removed = loop {
+            match table.remove() {
+                Err(error) if error.raw_os_error() == Some(libc::EPERM) && begun.elapsed() < OWNER_ENDS => {
+                    thread::sleep(Duration::from_millis(20));
+                }
+                other => break other,
+            }
+        };
+        if let Err(error) = &removed {
             tracing::warn!(%error, table = table.name(), "could not remove a table of the packet filter");
         }
-        matches!(removed, Some(Ok(())))
+        removed.is_ok()
     }
 
     /// The table's chains and their rules.

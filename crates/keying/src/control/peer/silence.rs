@@ -169,19 +169,23 @@ impl PeerRecord {
         self.pairs.last_heard().max(self.pairs.in_use().map(|pair| pair.established))
     }
 
-    /// Counts the handshakes in a row after which nothing came under ESP, now that there is another. Where handshakes pass and ESP does
-    /// not, they help nothing.
+    /// Counts the handshakes in a row after which packets left and nothing came under ESP, now that there is another. Where handshakes
+    /// pass and ESP does not, they help nothing.
     pub(super) fn count_fruitless(&mut self) {
-        let before = self.pairs.in_use().map(|pair| pair.established);
-        let helped = before.is_none_or(|at| self.pairs.last_heard().is_some_and(|heard| heard >= at));
-        self.fruitless = if helped { 0 } else { self.fruitless.saturating_add(1) };
+        let fruitless = self.pairs.in_use().map(|pair| pair.established).is_some_and(|at| {
+            self.silence.since.is_some_and(|since| since > at)
+                && self.pairs.last_heard().is_none_or(|heard| heard < at)
+        });
+        self.fruitless = if fruitless { self.fruitless.saturating_add(1) } else { 0 };
     }
 
     /// Returns the time from which silence is a reason for a handshake: the pause after the last one doubles with each that helped
     /// nothing.
     fn next_fruitful(&self) -> Option<Time> {
+        let at = self.pairs.in_use()?.established;
+        let heard = self.pairs.last_heard().is_some_and(|heard| heard >= at);
         let pause = (DEAF + PROBED).saturating_mul(1 << self.fruitless.min(4)).min(FRUITLESS);
-        Some(self.pairs.in_use()?.established + pause).filter(|_| self.fruitless > 0)
+        (self.fruitless > 0 && !heard).then_some(at + pause)
     }
 
     /// The first packet that it has not answered, if it does not answer.

@@ -54,7 +54,7 @@ pub(super) struct ControlWorld {
     pub(super) turn: Option<u64>,
     /// True while the network takes no ESP.
     pub(super) no_esp: bool,
-    /// When QUIC datagrams were sent, and by whom.
+    /// The times of QUIC datagrams and their senders.
     pub(super) quic: Vec<(Time, usize)>,
     /// Datagrams to addresses that no node has.
     pub(super) stray: Vec<Box<[u8]>>,

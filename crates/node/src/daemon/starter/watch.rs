@@ -14,6 +14,8 @@ const LOOKS: (u64, u64) = (1, 5);
 /// How long to wait for the rest of what a program does: flushing rules is one event for each, microseconds apart. Until the
 /// rules of a full tunnel are back, packets leave in the clear, but for those of a node in lockdown.
 const SETTLE: Duration = Duration::from_millis(5);
+/// The time after which a node without its interface is not about to end.
+const ENDING: Duration = Duration::from_secs(3);
 /// The time to wait where the budget says nothing.
 const UNSEEN: Duration = Duration::from_secs(10);
 
@@ -22,8 +24,8 @@ pub(super) struct TunnelWatch {
     change: NetworkChange,
     due: Time,
     budget: Budget,
-    /// The log has it that the interface is gone.
-    is_gone: bool,
+    /// The looks in a row that found no interface.
+    gone: u8,
 }
 
 impl TunnelWatch {
@@ -34,7 +36,7 @@ impl TunnelWatch {
             change: NetworkChange { tunnel: true, outside: true },
             due: Time::ZERO,
             budget: Budget::new(per_second, burst),
-            is_gone: false,
+            gone: 0,
         }
     }
 
@@ -69,28 +71,31 @@ impl TunnelWatch {
         let change = std::mem::take(&mut self.change);
         self.due = Time::MAX;
         let Some(network) = network else { return change.outside };
+        let mut again = None;
         if change.tunnel {
             let repaired = network.repair(plan).map(|repair| log(interface, plan, &repair));
-            self.say(repaired.err());
+            again = self.say(repaired.err());
         }
-        if let Some(span) = network.look_again() {
+        if let Some(span) = again.or_else(|| network.look_again()) {
             self.due = now + span;
             self.change.tunnel = true;
         }
         change.outside
     }
 
-    /// Says why nothing was repaired, once where nothing can be.
-    fn say(&mut self, error: Option<NetworkError>) {
+    /// Says why nothing was repaired, once where nothing can be. An interface that is gone is looked at again after a while, which it
+    /// returns: where this node ends, it is gone, too.
+    fn say(&mut self, error: Option<NetworkError>) -> Option<Duration> {
         let is_gone = matches!(error, Some(NetworkError::Gone { .. }));
         match error {
-            Some(error) if is_gone && !self.is_gone => tracing::error!("{error}"),
+            Some(error) if is_gone && self.gone == 1 => tracing::error!("{error}"),
             Some(error) if !is_gone => {
                 tracing::error!("another program changed the tunnel's network: {error}")
             }
             _ => {}
         }
-        self.is_gone = is_gone;
+        self.gone = if is_gone { self.gone.saturating_add(1) } else { 0 };
+        (self.gone == 1).then_some(ENDING)
     }
 }
 

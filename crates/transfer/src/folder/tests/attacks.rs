@@ -97,7 +97,8 @@ fn a_working_folder_that_is_a_symlink_is_refused() {
 
 /// What can come of an entry below a folder that is exchanged for a symlink all the time.
 fn is_expected(result: Result<(), FolderError>) -> bool {
-    matches!(result, Ok(()) | Err(FolderError::Symlink | FolderError::Missing | FolderError::InTheWay))
+    use FolderError::{InTheWay, Missing, NoFirstName, Symlink};
+    matches!(result, Ok(()) | Err(Symlink | Missing | NoFirstName | InTheWay))
 }
 
 #[test]
