@@ -27,7 +27,7 @@ const SHARE: u32 = 20;
 const REMOVED: usize = 10_000;
 /// Objects that one turn can tell from forgotten uploads: 16 MiB of memory.
 const OBJECTS: usize = 2 << 20;
-/// How long a letter must have been over, by each reading of this host's clock, before it is removed: a clock that a start finds wrong is
+/// The time for which a letter must have been over, by each reading of this host's clock, before it is removed: a clock that a start finds wrong is
 /// put right within minutes (RFC 5905 section 10 steps it after 900 s at most).
 const SURE: Duration = Duration::from_secs(3600);
 /// What is put to learn the store's clock.

@@ -233,7 +233,7 @@ pub(crate) struct Which {
 /// Flags of `restart`.
 #[derive(Debug, Args)]
 pub(crate) struct Restart {
-    /// Which tunnel.
+    /// The tunnel.
     #[command(flatten)]
     pub(crate) which: Which,
     /// The program to start [default: the one that this command is run from]

@@ -72,14 +72,20 @@ impl Site {
     }
 }
 
-#[test]
-fn a_stick_carries_a_file_there_and_its_receipt_back() {
+/// Two sites that know each other, and an empty stick.
+fn two_sites() -> (Workdir, [Site; 2], PathBuf) {
     let dir = Workdir::create().unwrap();
-    let (a, b) = (Site::new(dir.path(), "a"), Site::new(dir.path(), "b"));
+    let [a, b] = ["a", "b"].map(|name| Site::new(dir.path(), name));
     a.names(&b, "site-b");
     b.names(&a, "site-a");
     let stick = dir.path().join("stick");
     std::fs::create_dir(&stick).unwrap();
+    (dir, [a, b], stick)
+}
+
+#[test]
+fn a_stick_carries_a_file_there_and_its_receipt_back() {
+    let (dir, [a, b], stick) = two_sites();
     std::fs::create_dir(b.0.join("in")).unwrap();
     let file = dir.path().join("report.txt");
     std::fs::write(&file, "figures\n".repeat(1_000)).unwrap();
@@ -112,12 +118,7 @@ fn a_stick_carries_a_file_there_and_its_receipt_back() {
 
 #[test]
 fn what_did_not_arrive_whole_is_named_at_both_ends_of_a_stick_and_in_their_exit_codes() {
-    let dir = Workdir::create().unwrap();
-    let (a, b) = (Site::new(dir.path(), "a"), Site::new(dir.path(), "b"));
-    a.names(&b, "site-b");
-    b.names(&a, "site-a");
-    let stick = dir.path().join("stick");
-    std::fs::create_dir(&stick).unwrap();
+    let (dir, [a, b], stick) = two_sites();
     let inbox = b.0.join("in");
     std::fs::create_dir(&inbox).unwrap();
     let tree = dir.path().join("tree");

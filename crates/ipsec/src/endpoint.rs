@@ -46,7 +46,7 @@ pub struct LatestEndpoint {
 #[derive(Debug, Default)]
 struct KnownPlace {
     place: Option<Place>,
-    /// Whether the peer was heard at the local address; otherwise it was chosen here.
+    /// True if the peer was heard at the local address; otherwise it was chosen here.
     heard: bool,
     /// A local address that is not learned for a while, as the routing table has turned away from it.
     left: Option<IpAddr>,

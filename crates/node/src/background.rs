@@ -12,7 +12,7 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::process::checked;
+use crate::process::{RunningProcess, checked};
 use crate::runtime::READY_VARIABLE;
 
 /// How long a node may take to be up: it measures its ciphers first.
@@ -117,18 +117,9 @@ fn group_runs(group: libc::pid_t) -> bool {
     if unsafe { libc::kill(-group, 0) } != 0 {
         return false;
     }
-    let is_running = |text: &str| {
-        // proc_pid_stat(5): the state, the parent and the group, behind a name in brackets.
-        let mut fields = text.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let ended = matches!(fields.next(), None | Some("Z" | "X"));
-        !ended && fields.nth(1).and_then(|found| found.parse().ok()) == Some(group)
-    };
     let Ok(mut all) = fs::read_dir("/proc") else { return true };
-    all.any(|entry| {
-        entry.is_ok_and(|entry| {
-            fs::read_to_string(entry.path().join("stat")).is_ok_and(|text| is_running(&text))
-        })
-    })
+    let is_of_it = |place: &Path| RunningProcess::at(place).is_some_and(|found| found.group == group);
+    all.any(|entry| entry.is_ok_and(|entry| is_of_it(&entry.path())))
 }
 
 /// Looks again until `done` holds, for at most `patience`, and returns the last answer.

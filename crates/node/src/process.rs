@@ -5,10 +5,11 @@ mod anew;
 mod channel;
 
 use std::ffi::{CStr, CString};
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -55,6 +56,31 @@ pub(crate) fn fork(
 pub(crate) fn watched(descriptor: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: the descriptor stays open and the same as long as it is registered, which owns it.
     Ok(unsafe { AsyncFd::register_with_interest(descriptor, Interest::READABLE) }?)
+}
+
+/// A process that runs, as the kernel has it (proc_pid_stat(5)); none that has ended and waits for its parent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RunningProcess {
+    pub(crate) group: i32,
+    pub(crate) session: i32,
+}
+
+impl RunningProcess {
+    /// Returns the one whose folder in `/proc` this is, if it runs.
+    pub(crate) fn at(place: &Path) -> Option<RunningProcess> {
+        RunningProcess::parse(&String::from_utf8_lossy(&fs::read(place.join("stat")).ok()?))
+    }
+
+    fn parse(stat: &str) -> Option<RunningProcess> {
+        // Behind the name, which may have anything in it: state, parent, group, session.
+        let mut fields = stat.rsplit(')').next()?.split_whitespace();
+        if ["Z", "X"].contains(&fields.next()?) {
+            return None;
+        }
+        let mut number = || fields.next()?.parse().ok();
+        let (_parent, group, session): (i32, i32, i32) = (number()?, number()?, number()?);
+        Some(RunningProcess { group, session })
+    }
 }
 
 /// Returns a file in memory that no folder has.
@@ -149,5 +175,16 @@ mod tests {
         let writer = OwnedFd::from(writer);
         only_write(writer.as_raw_fd());
         assert_eq!(access(&writer), libc::O_WRONLY, "a pipe stays");
+    }
+
+    #[test]
+    fn a_process_runs_until_it_has_ended_whatever_its_name_is() {
+        let stat = |state| format!("7 (a) Z 1 2 3 (b) {state} 1 20 30 0 -1 4194304");
+        assert_eq!(RunningProcess::parse(&stat("S")), Some(RunningProcess { group: 20, session: 30 }));
+        for none in [stat("Z"), stat("X"), String::new(), "7 (a) R 1".to_owned()] {
+            assert_eq!(RunningProcess::parse(&none), None, "{none}");
+        }
+        assert!(RunningProcess::at(Path::new("/proc/self")).is_some());
+        assert!(RunningProcess::at(Path::new("/proc/none")).is_none());
     }
 }

@@ -11,7 +11,7 @@ use crate::page::{self, Step};
 /// The programs that the guides run.
 const PROGRAMS: [&str; 2] = ["strait", "strait-demo"];
 
-/// What a command of a guide begins that takes a moment, and what waits until it is there; a reader's next command comes later.
+/// Words of commands that begin something which takes a moment, and lines that wait until it is there; a reader's next command comes later.
 const AWAITED: [(&str, &str); 6] = [
     ("iperf3 -s", "until ip netns exec b ss -ltnH | grep -q :5201; do sleep 0.05; done"),
     ("8000 > http.log", "until ip netns exec a ss -ltnH | grep -q :8000; do sleep 0.05; done"),

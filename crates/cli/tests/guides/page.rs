@@ -20,7 +20,7 @@ pub(crate) struct Step {
     pub(crate) command: String,
     /// What it prints, where `...` stands for anything, and as a line for any number of lines.
     pub(crate) output: Vec<String>,
-    /// What it prints is not compared: it stands in a block without outputs, or behind a remark that they vary.
+    /// Its output is not compared: it stands in a block without outputs, or behind a remark that they vary.
     pub(crate) silent: bool,
 }
 

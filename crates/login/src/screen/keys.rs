@@ -1,4 +1,4 @@
-//! How keys are told (kitty's keyboard protocol).
+//! The flags by which a terminal sends keys (kitty's keyboard protocol).
 
 use super::modes::put;
 

@@ -13,18 +13,18 @@ const COLOURS: core::ops::RangeInclusive<u16> = 10..=19;
 const PALETTE: u16 = 4;
 /// The most parameters of a sequence that are read: as many as Linux' console reads.
 const MAX_NUMBERS: usize = 16;
-/// Kinds of keys whose modifiers can be told (xterm's XTMODKEYS: 0 to 7).
+/// Kinds of keys whose modifiers can be sent (xterm's XTMODKEYS: 0 to 7).
 const MODIFIED: usize = 8;
 
 /// A mode.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Mode {
     number: u16,
-    /// Whether it is of those behind `?`.
+    /// True for those behind `?`.
     private: bool,
-    /// Whether it is on in a terminal in which nothing changed it.
+    /// True if it is on in a terminal in which nothing changed it.
     usual: bool,
-    /// Whether it is painted here; the others are, as far as they are, with the screen.
+    /// True if it is painted here; the others are, as far as they are, with the screen.
     painted: bool,
 }
 
@@ -95,11 +95,11 @@ impl Mode {
 pub(crate) struct ChangedModes {
     /// In the order in which they were changed.
     modes: Vec<&'static Mode>,
-    /// Whether the keypad sends codes (DECKPAM).
+    /// True if the keypad sends codes (DECKPAM).
     keypad: bool,
-    /// How keys are told: on the main screen, and on the other one.
+    /// The flags by which keys are sent: on the main screen, and on the other one.
     keys: [KeyStack; 2],
-    /// Which modifiers are told (xterm's XTMODKEYS); 0 as usual.
+    /// The modifiers that are sent (xterm's XTMODKEYS); 0 as usual.
     modified: [u16; MODIFIED],
     /// The cursor's shape (DECSCUSR); 0 as usual.
     shape: u16,
@@ -112,7 +112,7 @@ pub(crate) struct ChangedModes {
     charset: Option<u8>,
     shifted: bool,
     not_utf8: bool,
-    /// Whether anything was written that may have changed how text looks.
+    /// True if anything was written that may have changed how text looks.
     looks: bool,
 }
 
@@ -214,7 +214,7 @@ impl ChangedModes {
         self.modes.iter().copied().filter(|mode| mode.painted).collect()
     }
 
-    /// Paints how keys are told on a screen, for a terminal in which it is as in `from`.
+    /// Paints the flags by which keys are sent on a screen, for a terminal in which it is as in `from`.
     pub(super) fn paint_keys(&self, from: &ChangedModes, other_screen: bool, out: &mut Vec<u8>) {
         let screen = usize::from(other_screen);
         self.keys[screen].paint(&from.keys[screen], out);

@@ -1,8 +1,9 @@
 //! Signals of a session's program.
 
+use std::path::Path;
 use std::{fs, io};
 
-use crate::process::checked;
+use crate::process::{RunningProcess, checked};
 
 /// Sends a signal to all processes of a group.
 ///
@@ -27,12 +28,8 @@ pub(super) fn signal_session(session: i32, signal: i32) -> usize {
 
 /// True if a process runs in this session, or is to begin it.
 fn runs_in(process: i32, session: i32) -> bool {
-    let stat = fs::read(format!("/proc/{process}/stat")).unwrap_or_default();
-    let stat = String::from_utf8_lossy(&stat);
-    // Behind the name, which may have anything in it: state, parent, group, session (proc(5)).
-    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-    let runs = fields.next().is_some_and(|state| !["Z", "X"].contains(&state));
-    runs && (process == session || fields.nth(2).is_some_and(|field| field.parse() == Ok(session)))
+    let found = RunningProcess::at(Path::new(&format!("/proc/{process}")));
+    found.is_some_and(|found| process == session || found.session == session)
 }
 
 fn send(number: i32, to: libc::pid_t, signal: i32) -> io::Result<()> {

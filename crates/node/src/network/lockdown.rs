@@ -13,14 +13,15 @@
 //! solicitations), since that comes later.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
-use std::{io, thread};
+use std::io;
+use std::time::Duration;
 
 use ipnet::IpNet;
 
 use super::filter_table::FilterTable;
 use super::weak_host::to;
 use super::{Network, NetworkError, Plan, report};
+use crate::background::wait_for;
 use crate::nftables::{self, NftAttributes, NftExpressions, NftHeader, NftMeta, NftVerb};
 
 /// `NFT_TABLE_F_OWNER` and `NFT_TABLE_F_PERSIST` (Linux 6.9): only the daemon changes the table, `nft flush ruleset` leaves
@@ -105,15 +106,11 @@ impl LockdownTable {
             return false;
         }
         // A process of a daemon that was killed owns it until that has ended, too.
-        let begun = Instant::now();
-        let removed = loop {
-            match table.remove() {
-                Err(error) if error.raw_os_error() == Some(libc::EPERM) && begun.elapsed() < OWNER_ENDS => {
-                    thread::sleep(Duration::from_millis(20));
-                }
-                other => break other,
-            }
-        };
+        let mut removed = Ok(());
+        wait_for(OWNER_ENDS, || {
+            removed = table.remove();
+            !removed.as_ref().is_err_and(|error| error.raw_os_error() == Some(libc::EPERM))
+        });
         if let Err(error) = &removed {
             tracing::warn!(%error, table = table.name(), "could not remove a table of the packet filter");
         }

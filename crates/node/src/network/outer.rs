@@ -64,7 +64,7 @@ impl OuterRoutes {
     /// The addresses of this host now; since Linux 6.10 without that lock, family by family.
     ///
     /// # Errors
-    /// What the kernel said.
+    /// Those of the kernel.
     pub fn addresses(&mut self) -> io::Result<HostAddresses> {
         let mut all = Vec::new();
         for family in [AddressFamily::Inet, AddressFamily::Inet6] {

@@ -1,6 +1,7 @@
 //! The daemon that runs.
 
 use std::ffi::{OsStr, OsString};
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::fd::AsRawFd;
@@ -10,7 +11,6 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{fmt, iter};
 
 use zeroize::Zeroizing;
 
@@ -19,6 +19,7 @@ use crate::client::{self, ClientError};
 use crate::daemon::starter::kept_text;
 use crate::local::Request;
 use crate::privileges;
+use crate::process::RunningProcess;
 use crate::runtime::{self, FOR_COMMAND, READY_VARIABLE};
 
 /// Most bytes of the words or of the environment of a process: what the kernel lets programs be started with by default (execve(2)).
@@ -38,7 +39,7 @@ pub struct RunningDaemon {
     program_path: PathBuf,
     /// The words behind the program's name.
     words: Vec<OsString>,
-    /// Which of them is the configuration.
+    /// The place of the configuration among them.
     file_at: usize,
     /// The configuration.
     pub(super) file: PathBuf,
@@ -148,10 +149,7 @@ impl RunningDaemon {
     /// Returns true as long as it, or its process with the privileges, runs.
     pub(super) fn runs(&self) -> bool {
         let own = PathBuf::from(format!("/proc/{}", self.process));
-        iter::once(&own).chain([&self.starter]).any(|place| {
-            let status = fs::read_to_string(place.join("status")).unwrap_or_default();
-            field(&status, "State:").is_some_and(|state| !state.starts_with(['Z', 'X']))
-        })
+        [&own, &self.starter].into_iter().any(|place| RunningProcess::at(place).is_some())
     }
 }
 

@@ -69,7 +69,7 @@ struct Carrier<'a, C> {
     peer_said: bool,
     /// Whether the peer is gone; what it said is still carried.
     peer_gone: bool,
-    /// Whether each end takes nothing more: what is for it is dropped, and the other direction goes on.
+    /// True for an end that takes nothing more: what is for it is dropped, and the other direction goes on.
     connection_deaf: bool,
     peer_deaf: bool,
 }

@@ -167,8 +167,8 @@ impl StarterProcess {
         }
     }
 
-    /// Tells the packet process what is wrong with the network, if that is not what it has. Where it does not take that for now, it has it
-    /// with the next change.
+    /// Tells the packet process what is wrong with the network, if that is not what it has. Where it does not take that for now, this
+    /// is tried again with each look.
     fn warn(&mut self) {
         let warnings = self.network.as_ref().map(Network::warnings).unwrap_or_default();
         if warnings != self.warnings && message::send(&self.warned, &warnings, &[]).is_ok() {

@@ -71,8 +71,8 @@ fn strict_filters_take_what_comes_to_the_nodes_port_and_nothing_else() {
         both(&other, false);
         // In two fragments.
         let head = [&[0, 7][..], &port(&own).to_be_bytes(), &[0, 16, 0, 0]].concat();
-        comes_in_as(&lan, (peer, here), [0x20, 0], &head);
-        comes_in_as(&lan, (peer, here), [0, 1], &[7; 8]);
+        comes_in_as(&lan, peer, here, [0x20, 0], &head);
+        comes_in_as(&lan, peer, here, [0, 1], &[7; 8]);
         assert!(got(&own, true));
         comes_in(&tun, peer, [10, 77, 0, 1], port(&own));
         assert!(got(&own, true), "by the tunnel");

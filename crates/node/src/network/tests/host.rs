@@ -51,11 +51,11 @@ pub(super) fn comes_in(tun: &Tun, source: [u8; 4], to: [u8; 4], port: u16) {
     datagram[..2].copy_from_slice(&[0, 7]);
     datagram[2..4].copy_from_slice(&port.to_be_bytes());
     datagram[4..6].copy_from_slice(&[0, 9]);
-    comes_in_as(tun, (source, to), [0; 2], &datagram);
+    comes_in_as(tun, source, to, [0; 2], &datagram);
 }
 
 /// Has an IPv4 packet with UDP come in by `tun`, which is this fragment of it.
-pub(super) fn comes_in_as(tun: &Tun, (source, to): ([u8; 4], [u8; 4]), fragment: [u8; 2], content: &[u8]) {
+pub(super) fn comes_in_as(tun: &Tun, source: [u8; 4], to: [u8; 4], fragment: [u8; 2], content: &[u8]) {
     let mut packet = vec![0; 20];
     packet[..4].copy_from_slice(&[0x45, 0, 0, u8::try_from(20 + content.len()).unwrap()]);
     packet[6..8].copy_from_slice(&fragment);
