@@ -92,7 +92,7 @@ impl Padding {
             Padding::None => return most,
             Padding::Padme => padme_within(most),
             Padding::Buckets => buckets(room).take_while(|size| *size <= most).last().unwrap_or(0),
-            Padding::Constant => (before / CONSTANT_SHARE).min(most),
+            Padding::Constant => Some(before / CONSTANT_SHARE).filter(|size| *size <= most).unwrap_or(0),
         };
         padded.saturating_sub(PADDING_MIN)
     }
@@ -242,6 +242,8 @@ mod tests {
         let size = |len| Padding::Constant.padded(1_000, len, ROOM);
         assert_eq!([1, 100, 498].map(size), [Some(500); 3]);
         assert_eq!(size(499), None);
+        // Half of so few is not below what is sent without it.
+        assert_eq!([Padding::Constant.most(10, 4, ROOM), Padding::Constant.most(10, 6, ROOM)], [0, 3]);
     }
 
     #[test]

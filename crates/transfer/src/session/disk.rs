@@ -123,6 +123,16 @@ impl DiskDestination {
         path.map(Some).map_err(|error| FileFault::new(FaultReason::Escapes, error.to_string()))
     }
 
+    /// True if entries of two folders of the transfer may be in this one: one that has its name, and one that got it because something
+    /// else had its own.
+    fn may_be_shared(&self, folder: Option<&EntryPath>) -> Result<bool, FolderError> {
+        let Some(folder) = folder.filter(|_| self.hides()) else { return Ok(false) };
+        let names = |path: &EntryPath| path.as_bytes().split(|byte| *byte == b'/').count();
+        let above = self.place.as_ref().map_or(0, names);
+        let fitted = self.folder.fit(folder, true)?;
+        Ok(fitted.as_bytes().split(|byte| *byte == b'/').skip(above).any(is_numbered))
+    }
+
     /// The path of an entry that is not the folder itself.
     fn named(&self, below: &[u8]) -> Result<EntryPath, FileFault> {
         self.path(below)?.ok_or(FileFault::from(FaultReason::InTheWay))
@@ -314,6 +324,9 @@ impl Destination for DiskDestination {
             return Ok(());
         }
         if dry_run && path.as_ref().is_some_and(|path| !matches!(self.folder.look(path), Ok(Some(_)))) {
+            return Ok(());
+        }
+        if self.may_be_shared(path.as_ref())? {
             return Ok(());
         }
         let keep = |name: &[u8]| {

@@ -317,6 +317,16 @@ fn a_transfer_that_goes_on_sends_no_file_twice_to_who_may_not_tell_what_is_there
 }
 
 #[test]
+fn what_goes_beside_another_under_the_name_of_a_later_entry_is_not_heard() {
+    let inner = BTreeMap::from([("a", Node::Folder(BTreeMap::new()))]);
+    let tree = BTreeMap::from([("a", Node::Folder(inner)), ("a.other-1", Node::Folder(BTreeMap::new()))]);
+    let sent = Sent { tree, place: None, delete: true, dry_run: false, cut: 0 };
+    let (full, empty) = (TestFolder::new("full"), TestFolder::new("empty"));
+    fs::write(full.join("a"), "1").unwrap();
+    assert_eq!(hear(&full, &sent), hear(&empty, &sent));
+}
+
+#[test]
 fn a_symlink_that_leads_out_is_refused_and_its_sender_hears_it() {
     let (source, target) = (TestFolder::new("s"), TestFolder::new("t"));
     fs::create_dir(source.join("d")).unwrap();
