@@ -31,6 +31,7 @@ mod inner_mtu;
 mod inner_reassembly;
 mod job;
 mod link;
+mod marks;
 mod own_link;
 mod pacing;
 mod path_mtu;

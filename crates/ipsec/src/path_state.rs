@@ -1,7 +1,7 @@
 //! What is known of the path to a peer, for display.
 
 use core::time::Duration;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use strait_scheduler::{Estimate, LimitedBy, Path, Rate};
 
@@ -26,6 +26,7 @@ pub struct PathState {
     refused: AtomicU64,
     limited_by: AtomicU64,
     known: AtomicU64,
+    clears_marks: AtomicBool,
 }
 
 /// The state of a path as of the last delivery report.
@@ -41,6 +42,8 @@ pub struct PathStatus {
     pub loss: f64,
     /// How datagrams are lost while no queue stands, over more of them: a first guess for another time.
     pub losses: LossPattern,
+    /// Whether the path clears ECN marks, so that datagrams have none.
+    pub clears_marks: bool,
     /// Delivery reports that contradict what was sent, and were ignored.
     pub refused: u64,
 }
@@ -85,6 +88,10 @@ impl PathState {
         self.loss_burst.store((losses.burst * MILLION) as u64, Ordering::Relaxed);
     }
 
+    pub(crate) fn show_marks(&self, are_cleared: bool) {
+        self.clears_marks.store(are_cleared, Ordering::Relaxed);
+    }
+
     pub(crate) fn show_repair(&self, state: RepairState, each: f64) {
         self.repair.store(state as u64 + 1, Ordering::Relaxed);
         self.symbols_each.store((each * MILLION) as u64, Ordering::Relaxed);
@@ -126,6 +133,7 @@ impl PathState {
                 share: value(&self.loss_share) as f64 / MILLION,
                 burst: (value(&self.loss_burst) as f64 / MILLION).max(1.0),
             },
+            clears_marks: self.clears_marks.load(Ordering::Relaxed),
             refused: value(&self.refused),
         })
     }

@@ -453,7 +453,7 @@ fn of_peers(
 }
 
 fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 9] = [
+    let known: [(&str, &str, &str, OfPeer); 10] = [
         ("peer_link_rate_bits_per_second", "gauge", "Link rate, configured or estimated.", |peer| {
             peer.link_rate_bits_per_second.map(number)
         }),
@@ -466,6 +466,9 @@ fn paths(report: &DaemonReport) -> Vec<MetricFamily> {
         }),
         ("peer_loss_ratio", "gauge", "Share of sent datagrams that were lost, 0 to 1.", |peer| {
             Some(peer.path.as_ref()?.loss_ratio)
+        }),
+        ("peer_ecn_cleared", "gauge", "Whether the path to the peer clears ECN marks.", |peer| {
+            Some(peer.path.as_ref()?.ecn_cleared.into())
         }),
         ("peer_delivery_reports_sent_total", "counter", "Delivery reports sent.", |peer| {
             Some(number(peer.path.as_ref()?.delivery_reports_sent))

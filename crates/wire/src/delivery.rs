@@ -4,13 +4,15 @@
 //! end, in the pad block, which other implementations skip (RFC 9347 section 6.1.3):
 //!
 //! ```text
-//! 0x00: pad | version | gaps (2) | SPI (4) | datagrams (8) | bytes (8) | highest number (8) | received at, us (8)
+//! 0x00: pad | version | gaps (2) | SPI (4) | datagrams (8) | bytes (8) | highest number (8) | received at, us (8) | marked (2)
 //! ```
 
 use crate::{Malformed, Spi, field};
 
 /// Length of the report in bytes.
-pub const LEN: usize = 40;
+pub const LEN: usize = 42;
+/// Length of a report that does not say how many datagrams were marked. ESP makes both equally long.
+const UNMARKED_LEN: usize = 40;
 /// The only version there is.
 const VERSION: u8 = 1;
 
@@ -31,6 +33,8 @@ pub struct Delivery {
     pub highest: u64,
     /// When that number arrived, in microseconds of the receiver's clock, whose origin is arbitrary.
     pub received_at: u64,
+    /// Datagrams of those whose outer header had an ECN mark, ECT or CE, modulo 2^16; none from nodes that do not count them.
+    pub marked: Option<u16>,
 }
 
 impl Delivery {
@@ -39,7 +43,7 @@ impl Delivery {
     /// # Errors
     /// [`Malformed`] when it is short, no pad block, or of another version.
     pub fn parse(bytes: &[u8]) -> Result<Delivery, Malformed> {
-        let (fields, _) = field::split_header::<LEN>("delivery", bytes)?;
+        let (fields, rest) = field::split_header::<UNMARKED_LEN>("delivery", bytes)?;
         if !matches!(fields, [0, VERSION, ..]) {
             return Err(Malformed::new("delivery's version", bytes));
         }
@@ -51,13 +55,14 @@ impl Delivery {
             bytes: word(16),
             highest: word(24),
             received_at: word(32),
+            marked: field::u16_at(rest, 0),
         })
     }
 
     /// Writes it at the start of `buf`, as a pad block.
     ///
     /// # Errors
-    /// [`Malformed`] when `buf` is shorter than 40 bytes.
+    /// [`Malformed`] when `buf` is shorter than 42 bytes.
     pub fn emit(&self, buf: &mut [u8]) -> Result<(), Malformed> {
         let mut fields = [0; LEN];
         let [a, b, c, d] = self.spi.0.to_be_bytes();
@@ -67,6 +72,7 @@ impl Delivery {
         for (word, at) in words.into_iter().zip((8..).step_by(8)) {
             let _ = field::put(&mut fields, at, word.to_be_bytes());
         }
+        let _ = field::put(&mut fields, UNMARKED_LEN, self.marked.unwrap_or(0).to_be_bytes());
         field::emit_header("buffer for a delivery", buf, fields)
     }
 }
@@ -85,6 +91,7 @@ mod tests {
         bytes: 0x0300,
         highest: 4,
         received_at: 0x0506,
+        marked: Some(0x0708),
     };
 
     fn emitted(delivery: &Delivery) -> [u8; LEN] {
@@ -98,6 +105,8 @@ mod tests {
         let mut bytes = [0; LEN + 1];
         bytes[..8].copy_from_slice(&[0, 1, 0, 0, 4, 0, 0, 1]);
         (bytes[15], bytes[22], bytes[31], bytes[38], bytes[39]) = (2, 3, 4, 5, 6);
+        assert_eq!(Delivery::parse(&bytes[..UNMARKED_LEN]), Ok(Delivery { marked: None, ..ONE }));
+        (bytes[40], bytes[41]) = (7, 8);
         assert_eq!(Delivery::parse(&bytes), Ok(ONE));
         assert_eq!(emitted(&ONE), bytes[..LEN]);
         (bytes[2], bytes[3]) = (5, 7);
@@ -119,15 +128,16 @@ mod tests {
     #[test]
     fn truncation() {
         for len in 0..LEN {
-            assert!(Delivery::parse(&emitted(&ONE)[..len]).is_err(), "{len} bytes");
+            assert_eq!(Delivery::parse(&emitted(&ONE)[..len]).is_err(), len < UNMARKED_LEN, "{len} bytes");
             assert!(ONE.emit(&mut [0; LEN][..len]).is_err(), "buffer of {len}");
         }
     }
 
     proptest! {
         #[test]
-        fn round_trip(spi: u32, gaps: u16, datagrams: u64, bytes: u64, highest: u64, received_at: u64) {
-            let delivery = Delivery { spi: Spi(spi), gaps, datagrams, bytes, highest, received_at };
+        fn round_trip(spi: u32, gaps: u16, datagrams: u64, bytes: u64, highest: u64, received_at: u64, marked: u16) {
+            let marked = Some(marked);
+            let delivery = Delivery { spi: Spi(spi), gaps, datagrams, bytes, highest, received_at, marked };
             prop_assert_eq!(Delivery::parse(&emitted(&delivery)), Ok(delivery));
         }
     }

@@ -180,6 +180,7 @@ pub fn aggfrag_seeds() -> Vec<Seed> {
         bytes: 126_000,
         highest: 95,
         received_at: 1_234_567,
+        marked: Some(3),
     };
     counted.emit(&mut reported[aggfrag::CONGESTION_LEN..]).unwrap();
     // The report rides behind packets.

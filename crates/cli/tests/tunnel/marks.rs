@@ -24,7 +24,7 @@ struct Wire {
 }
 
 impl Wire {
-    fn up() -> Wire {
+    fn up(extra: Extra<'_>) -> Wire {
         let (held, back) = (Arc::<Mutex<Vec<Vec<u8>>>>::default(), Arc::<Mutex<Vec<u8>>>::default());
         let (hold, keep) = (Arc::clone(&held), Arc::clone(&back));
         let (hosts, relay) = Relay::between(fast(), move |direction, frame| match direction {
@@ -39,7 +39,7 @@ impl Wire {
             _ => FrameFate::Pass,
         })
         .unwrap();
-        Wire { pair: Pair::idle(hosts).and_up(Extra::default()), relay, held, back }
+        Wire { pair: Pair::idle(hosts).and_up(extra), relay, held, back }
     }
 
     /// One ping with `inner` as the type of service, which waits so many seconds for an answer.
@@ -83,7 +83,7 @@ fn classes_and_marks_are_carried_into_the_outer_header_and_back() {
     if !allowed() || !has("ping") {
         return;
     }
-    let wire = Wire::up();
+    let wire = Wire::up(Extra::default());
     // A host answers a ping with the type of service that arrived, so what comes back shows what was delivered.
     assert_eq!(wire.ping(EF | ECT0, None), (EF | ECT0, EF | ECT0));
     assert_eq!(wire.ping(EF | NOT_ECT, None), (EF | NOT_ECT, EF | NOT_ECT));
@@ -98,4 +98,20 @@ fn classes_and_marks_are_carried_into_the_outer_header_and_back() {
         wire.pair.drops(1, "congestion-mark") > before
     });
     assert!(!ping.wait().unwrap().success());
+}
+
+#[test]
+fn a_path_that_clears_marks_is_noticed_and_has_none() {
+    if !allowed() || !has("ping") {
+        return;
+    }
+    // An end that estimates its rate has many reports.
+    let wire = Wire::up(Extra { sections: "[link]\nup = \"auto\"\ndown = \"auto\"\n", ..Extra::default() });
+    assert_eq!(wire.ping(EF | ECT0, Some(NOT_ECT)), (EF | ECT0, EF | ECT0), "the inner mark stays");
+    eventually("cleared marks are noticed", || {
+        wire.ping(EF | ECT0, Some(NOT_ECT));
+        wire.pair.peer(0)["path"]["ecn_cleared"] == true
+    });
+    assert_eq!(wire.ping(EF | ECT0, None), (EF | NOT_ECT, EF | ECT0));
+    assert!(wire.pair.peer(1)["path"]["ecn_cleared"] == false, "marks of what comes back stay");
 }

@@ -32,6 +32,8 @@ pub(crate) struct ArrivalCount {
     highest_at: Time,
     /// The number before the first, from which on numbers are counted.
     base: u64,
+    /// Datagrams whose outer header had a mark, modulo 2^16.
+    marks: u16,
     /// Whether a congestion mark came since it was offered last.
     marked: bool,
     /// What the peer does with reports.
@@ -63,6 +65,7 @@ impl ArrivalCount {
         self.datagrams += 1;
         self.bytes += bytes;
         self.marked |= ecn == Ecn::Ce;
+        self.marks = self.marks.wrapping_add(u16::from(ecn != Ecn::NotEct));
         let number = number.0.saturating_sub(self.base);
         self.gaps.note(self.highest, number);
         if number > self.highest {
@@ -96,8 +99,8 @@ impl ArrivalCount {
         self.losses.note(highest, datagrams);
         let received_at = u64::try_from(Duration::from_nanos(self.highest_at.as_nanos()).as_micros());
         let received_at = received_at.unwrap_or(u64::MAX);
-        let gaps = self.gaps.gaps;
-        let delivery = Delivery { spi, gaps, datagrams, bytes, highest, received_at };
+        let (gaps, marked) = (self.gaps.gaps, Some(self.marks));
+        let delivery = Delivery { spi, gaps, datagrams, bytes, highest, received_at, marked };
         let marked = core::mem::take(&mut self.marked);
         Reception { delivery, loss_event_rate: self.losses.event_rate(), marked, pressing, echo: None }
     }
@@ -280,8 +283,9 @@ mod tests {
         arrivals.note(Esn(1), 300, Ecn::Ect0, at(10));
         assert!(arrivals.is_due(at(10)));
         let offered = arrivals.look(Spi(7), at(10)).unwrap();
+        let (datagrams, bytes, marked) = (2, 800, Some(2));
         let expected =
-            Delivery { spi: Spi(7), gaps: 0, datagrams: 2, bytes: 800, highest: 2, received_at: 1_000_000 };
+            Delivery { spi: Spi(7), gaps: 0, datagrams, bytes, highest: 2, received_at: 1_000_000, marked };
         assert_eq!((offered.delivery, offered.marked), (expected, true));
         assert!(!arrivals.is_due(at(29)) && arrivals.is_due(at(30)));
     }

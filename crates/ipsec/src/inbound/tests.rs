@@ -411,7 +411,8 @@ fn probes_go_to_the_sender() {
 
 #[test]
 fn reports_reach_the_sender_at_a_bounded_rate_and_data_is_reported() {
-    let counted = Delivery { spi: SPI, gaps: 0, datagrams: 9, bytes: 900, highest: 10, received_at: 5_000 };
+    let (datagrams, bytes, marked) = (9, 900, Some(0));
+    let counted = Delivery { spi: SPI, gaps: 0, datagrams, bytes, highest: 10, received_at: 5_000, marked };
     let report = |delivery: &Delivery, tval| {
         let mut payload = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
         let report = aggfrag::CongestionReport { tval, ..aggfrag::CongestionReport::default() };

@@ -8,6 +8,7 @@ use strait_scheduler::{self as scheduler, Estimate, Pace, Pacer, Path, PathSampl
 use strait_wire::delivery::Delivery;
 use strait_wire::{demux, esp};
 
+use super::marks::MarkWatch;
 use super::reporting::ReturnPath;
 use super::train::Train;
 use crate::fec::{LossCount, LossEstimate};
@@ -41,6 +42,8 @@ pub(crate) struct Pacing {
     loss: f64,
     /// How datagrams are lost while no queue stands.
     pub(super) losses: LossEstimate,
+    /// Whether the path leaves ECN marks.
+    pub(super) marks: MarkWatch,
     /// The last few reports in a row that told of a standing delay.
     delayed: u8,
     /// Bits a second that arrived lately, at most.
@@ -51,6 +54,7 @@ impl Pacing {
     /// Another association, with a peer that reports or not.
     pub(super) fn renew(&mut self, reports: bool) {
         self.losses.renew();
+        self.marks.renew();
         match (&mut self.path, reports) {
             (Some(path), true) => path.renew(),
             (path, true) => {
@@ -64,6 +68,7 @@ impl Pacing {
 
     /// The peer is somewhere else.
     pub(super) fn moved(&mut self) {
+        self.marks.new_path();
         if let Some(path) = &mut self.path {
             path.moved();
         }
@@ -86,6 +91,8 @@ impl Pacing {
         let loss = losses.share;
         (self.remembered, self.loss) = (rate, loss);
         self.losses.begin_again(losses);
+        self.marks.new_path();
+        shown.show_marks(self.marks.is_clearing());
         self.carried = 0.0;
         if let Some(path) = &mut self.path {
             path.begin_again(loss);
@@ -182,12 +189,9 @@ impl Pacing {
             let last = sa.numbers.last();
             let behind = last.low().0.wrapping_sub(header.seq.0);
             let limit = self.pacer.as_ref().map(Pacer::rate);
-            path.sent(
-                last.0.saturating_sub(u64::from(behind) + sa.base),
-                train.bytes.len() as u64,
-                limit,
-                now,
-            );
+            let number = last.0.saturating_sub(u64::from(behind) + sa.base);
+            path.sent(number, train.bytes.len() as u64, limit, now);
+            self.marks.note_departed(number, train.count(), train.tos);
         }
     }
 
@@ -222,6 +226,8 @@ impl Pacing {
             // What a queue before the link had no room for is lost while it stands, at one end of what a report tells of at least.
             self.losses.report(LossCount { highest, datagrams, gaps }, before.max(self.delayed) == 0);
             counters.path.show_losses(self.losses.seen());
+            self.marks.take_report(delivery);
+            counters.path.show_marks(self.marks.is_clearing());
         }
         match (taken, &mut self.estimate) {
             (Ok(Some(sample)), Some(estimate)) => {

@@ -180,6 +180,7 @@ impl Transmitter {
         tos: Tos,
         write: impl FnOnce(&mut [u8]),
     ) -> Result<(), Reason> {
+        let tos = tx.link.pacing.marks.outer(tos);
         self.seal(tx, Unsealed { head: Head::Fresh(tos), next, len, tos }, write)
     }
 

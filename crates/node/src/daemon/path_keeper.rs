@@ -25,6 +25,8 @@ struct CurrentPath {
     remembered: Option<PathFound>,
     /// Delivery reports by the last look: without more there is nothing new.
     reports: u64,
+    /// Whether it cleared ECN marks then.
+    clears_marks: bool,
 }
 
 /// What is remembered of all paths, and which are in use.
@@ -77,7 +79,7 @@ impl PathKeeper {
         }
         let remembered = self.memory.get(&key);
         let reports = self.current.get(&peer).map_or(0, |current| current.reports);
-        self.current.insert(peer, CurrentPath { key, remembered, reports });
+        self.current.insert(peer, CurrentPath { key, remembered, reports, clears_marks: false });
         Some(remembered)
     }
 
@@ -87,6 +89,12 @@ impl PathKeeper {
         let reports = counters.reports_in.get();
         let Some(path) = counters.path.get().filter(|_| reports > current.reports) else { return };
         current.reports = reports;
+        if std::mem::replace(&mut current.clears_marks, path.clears_marks) != path.clears_marks {
+            let does =
+                if path.clears_marks { "clears ECN marks: none are sent" } else { "leaves ECN marks again" };
+            let network = &current.key.network;
+            tracing::info!("the path to {network} {does}");
+        }
         let rate = path.estimate.and_then(|estimate| estimate.found);
         let found = PathFound::new(rate, path.least_round_trip, path.losses, at);
         let is_news = self.memory.note(current.key.clone(), found);

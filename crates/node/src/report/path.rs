@@ -20,6 +20,8 @@ pub struct PathReport {
     pub min_rtt_seconds: Option<f64>,
     /// Share of datagrams lost on the path to the peer, 0 to 1.
     pub loss_ratio: f64,
+    /// True if the path clears ECN marks; then datagrams are sent without them.
+    pub ecn_cleared: bool,
     /// Delivery reports sent to the peer.
     pub delivery_reports_sent: u64,
     /// Bytes on the wire that they took: whole datagrams, or what they made others longer.
@@ -68,6 +70,7 @@ impl PathReport {
             rtt_seconds: measured.round_trip.map(|span| span.as_secs_f64()),
             min_rtt_seconds: measured.least_round_trip.map(|span| span.as_secs_f64()),
             loss_ratio: measured.loss,
+            ecn_cleared: measured.clears_marks,
             delivery_reports_rejected: measured.refused,
             ..counted
         })

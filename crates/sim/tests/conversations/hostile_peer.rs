@@ -280,8 +280,15 @@ fn probes_conditions_and_reports_reach_their_decoders() {
     assert_eq!(send(&condition), ([0, 1], malformed + 1), "a notice");
     assert_eq!(send(&condition[..4]), ([0, 0], malformed + 2));
     let mut report = vec![0; aggfrag::CONGESTION_LEN + delivery::LEN];
-    let counts =
-        delivery::Delivery { spi: Spi(1), gaps: 0, datagrams: 1, bytes: 2, highest: 3, received_at: 4 };
+    let counts = delivery::Delivery {
+        spi: Spi(1),
+        gaps: 0,
+        datagrams: 1,
+        bytes: 2,
+        highest: 3,
+        received_at: 4,
+        marked: Some(0),
+    };
     aggfrag::emit_congestion(&mut report, 0, &aggfrag::CongestionReport::default()).unwrap();
     counts.emit(&mut report[aggfrag::CONGESTION_LEN..]).unwrap();
     assert_eq!(send(&report), ([1, 0], malformed + 2), "an order to take it");

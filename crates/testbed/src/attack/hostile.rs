@@ -76,6 +76,7 @@ pub fn report(spi: Spi, number: u64) -> Vec<u8> {
         bytes: number * 1400,
         highest: number,
         received_at: number * 10,
+        marked: Some(0),
     };
     if let Some(room) = payload.get_mut(CONGESTION_LEN..) {
         let _ = said.emit(room);

@@ -56,6 +56,9 @@ pub(super) fn state(path: &PathReport) -> String {
     if path.delivery_reports_received > 0 {
         parts.push(format!("loss {:.1} %", path.loss_ratio * 100.0));
     }
+    if path.ecn_cleared {
+        parts.push("clears ECN marks".to_owned());
+    }
     let rejected = match path.delivery_reports_rejected {
         0 => String::new(),
         rejected => format!(" ({rejected} rejected)"),

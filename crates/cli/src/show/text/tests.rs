@@ -96,6 +96,7 @@ fn peer() -> PeerReport {
             rtt_seconds: Some(0.0584),
             min_rtt_seconds: Some(0.05012),
             loss_ratio: 0.0125,
+            ecn_cleared: true,
             delivery_reports_sent: 12,
             delivery_reports_sent_wire_bytes: 1_440,
             delivery_reports_received: 340,
@@ -291,7 +292,7 @@ peer site-b: up
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
   queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
   aggregation      2.5 packets per aggregate, window 256 packets
-  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
+  path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, clears ECN marks, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
   repair           lost payloads are sent again
   missing          of 124 datagrams: 119 came by being sent again, 4 came late, 1 stayed lost; 2 payloads came twice
   repair cost      60.0 kB (4.8 %) sent: 33 payloads again, 118 requests; 170 kB (0.0 %) received

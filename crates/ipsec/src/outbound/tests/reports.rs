@@ -31,6 +31,7 @@ fn received(datagrams: u64, at: u64) -> ReceivedReport {
         bytes: datagrams * 1050,
         highest: datagrams,
         received_at: at * 1000,
+        marked: Some(0),
     };
     ReceivedReport { delivery, tval: u32::try_from(at * 1000 + 500).unwrap() }
 }
@@ -81,8 +82,15 @@ fn impossible_reports_are_counted_and_ignored() {
 
 /// What arrived from the peer, to be reported.
 fn arrived(pressing: bool) -> Reception {
-    let delivery =
-        Delivery { spi: SPI, gaps: 0, datagrams: 5, bytes: 5000, highest: 6, received_at: 1_000_000 };
+    let delivery = Delivery {
+        spi: SPI,
+        gaps: 0,
+        datagrams: 5,
+        bytes: 5000,
+        highest: 6,
+        received_at: 1_000_000,
+        marked: Some(0),
+    };
     Reception { delivery, loss_event_rate: 6, marked: true, pressing, echo: Some((77, Time::from_millis(1))) }
 }
 
@@ -244,7 +252,15 @@ fn report_that_rides_costs_less_than_one_alone() {
 #[test]
 fn standard_peer_gets_no_reports() {
     let mut sender = Sender::new(Payloads::STANDARD, 1500, None, Vec::new());
-    let delivery = Delivery { spi: SPI, gaps: 0, datagrams: 5, bytes: 5000, highest: 6, received_at: 1 };
+    let delivery = Delivery {
+        spi: SPI,
+        gaps: 0,
+        datagrams: 5,
+        bytes: 5000,
+        highest: 6,
+        received_at: 1,
+        marked: Some(0),
+    };
     let told = Reception { delivery, loss_event_rate: 0, marked: false, pressing: true, echo: None };
     sender.order(Order::Received(PEER, told));
     sender.order(Order::Delivered(PEER, received(1, 1)));

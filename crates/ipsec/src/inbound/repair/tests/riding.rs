@@ -18,6 +18,7 @@ fn riding(seq: u32, tval: u32) -> Vec<u8> {
         bytes: 900,
         highest: 10,
         received_at: tval.into(),
+        marked: Some(0),
     };
     counted.emit(&mut pad).unwrap();
     payload.extend(pad);
