@@ -15,7 +15,7 @@ const LOOKS: (u64, u64) = (1, 5);
 /// rules of a full tunnel are back, packets leave in the clear, but for those of a node in lockdown.
 const SETTLE: Duration = Duration::from_millis(5);
 /// The time after which a node without its interface is not about to end.
-const ENDING: Duration = Duration::from_secs(3);
+const ENDING: Duration = Duration::from_secs(10);
 /// The time to wait where the budget says nothing.
 const UNSEEN: Duration = Duration::from_secs(10);
 
@@ -24,8 +24,8 @@ pub(super) struct TunnelWatch {
     change: NetworkChange,
     due: Time,
     budget: Budget,
-    /// The looks in a row that found no interface.
-    gone: u8,
+    /// When a look first found no interface, and whether that was said.
+    gone: Option<(Time, bool)>,
 }
 
 impl TunnelWatch {
@@ -36,7 +36,7 @@ impl TunnelWatch {
             change: NetworkChange { tunnel: true, outside: true },
             due: Time::ZERO,
             budget: Budget::new(per_second, burst),
-            gone: 0,
+            gone: None,
         }
     }
 
@@ -74,7 +74,7 @@ impl TunnelWatch {
         let mut again = None;
         if change.tunnel {
             let repaired = network.repair(plan).map(|repair| log(interface, plan, &repair));
-            again = self.say(repaired.err());
+            again = self.say(repaired.err(), now);
         }
         if let Some(span) = again.or_else(|| network.look_again()) {
             self.due = now + span;
@@ -85,17 +85,22 @@ impl TunnelWatch {
 
     /// Says why nothing was repaired, once where nothing can be. An interface that is gone is looked at again after a while, which it
     /// returns: where this node ends, it is gone, too.
-    fn say(&mut self, error: Option<NetworkError>) -> Option<Duration> {
-        let is_gone = matches!(error, Some(NetworkError::Gone { .. }));
-        match error {
-            Some(error) if is_gone && self.gone == 1 => tracing::error!("{error}"),
-            Some(error) if !is_gone => {
-                tracing::error!("another program changed the tunnel's network: {error}")
-            }
-            _ => {}
+    fn say(&mut self, error: Option<NetworkError>, now: Time) -> Option<Duration> {
+        let Some(error) = error else {
+            self.gone = None;
+            return None;
+        };
+        if !matches!(error, NetworkError::Gone { .. }) {
+            self.gone = None;
+            tracing::error!("another program changed the tunnel's network: {error}");
+            return None;
         }
-        self.gone = if is_gone { self.gone.saturating_add(1) } else { 0 };
-        (self.gone == 1).then_some(ENDING)
+        let (since, said) = self.gone.get_or_insert((now, false));
+        let left = ENDING.saturating_sub(now.since(*since));
+        if left.is_zero() && !std::mem::replace(said, true) {
+            tracing::error!("{error}");
+        }
+        (!left.is_zero()).then_some(left)
     }
 }
 
@@ -124,5 +129,27 @@ fn log(interface: &str, plan: &Plan, repair: &Repair) {
     if !repair.put_back.is_empty() {
         let (what, more) = first_few(&repair.put_back);
         tracing::warn!(interface, "another program removed, and it is put back: {what}{more}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_interface_is_said_once_after_a_while_however_often_it_is_looked_for() {
+        let gone = || Some(NetworkError::Gone { interface: "strait0".to_owned() });
+        let mut watch = TunnelWatch::new();
+        let mut waits = |millis| watch.say(gone(), Time::from_millis(millis));
+        assert_eq!(waits(1_000), Some(ENDING));
+        assert_eq!(
+            waits(1_005),
+            Some(ENDING - Duration::from_millis(5)),
+            "it may still be the end of this node"
+        );
+        assert_eq!((waits(11_000), waits(11_001)), (None, None));
+        assert!(watch.gone.is_some_and(|(_, said)| said));
+        assert_eq!(watch.say(None, Time::from_millis(12_000)), None);
+        assert_eq!(watch.say(gone(), Time::from_millis(13_000)), Some(ENDING));
     }
 }
