@@ -21,6 +21,10 @@ const AWAITED: [(&str, &str); 6] = [
     ("kill -HUP", "until grep -q reloaded fg.log; do sleep 0.05; done"),
 ];
 
+/// Words of commands that need what an earlier command began to be over, and lines that wait until it is.
+const OVER: [(&str, &str); 1] =
+    [("iperf3 -s", "while ip netns exec b ss -ltnH | grep -q :5201; do sleep 0.05; done")];
+
 /// A machine on which root follows guides, in one folder and one shell, as they have it.
 pub(crate) struct Machine {
     dir: Workdir,
@@ -57,6 +61,8 @@ impl Machine {
         );
         for (place, step) in self.steps.iter().enumerate() {
             let said = root.join("said").join(place.to_string());
+            let over = OVER.iter().find(|(begun, _)| step.command.contains(begun));
+            script.extend(over.map(|(_, wait)| format!("{wait} > /dev/null 2>&1\n")));
             // In the shell itself, as its background processes are.
             script += &format!(
                 "{{ {}}} > {said} 2>&1\necho $? > {said}.status\n",
@@ -70,7 +76,7 @@ impl Machine {
         fs::write(&file, script).unwrap();
         let search = format!("{}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", root.join("bin").display());
         let mut shell = Command::new("timeout");
-        shell.args(["300", "unshare", "--net", "--mount", "--propagation", "private"]);
+        shell.args(["--signal=KILL", "500", "unshare", "--net", "--mount", "--propagation", "private"]);
         shell.args(["--pid", "--fork", "--kill-child", "--mount-proc", "bash"]).arg(&file);
         shell.env_clear().env("PATH", search).env("HOME", root.join("here")).stdin(Stdio::null());
         let output = shell.output().unwrap();

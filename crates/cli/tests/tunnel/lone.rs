@@ -10,7 +10,7 @@ use strait_testbed::{Extra, LinkSpec, TwoHosts, paced};
 
 use crate::capture::{Capture, packets};
 use crate::outside::{Opened, open};
-use crate::pair::{Family, PATIENCE, Pair, allowed};
+use crate::pair::{Family, PATIENCE, Pair, allowed, settled};
 
 /// Polls of each family, with their answers.
 const POLLS: usize = 60;
@@ -95,6 +95,11 @@ fn watch(sections: &str) -> (Vec<Opened>, [Vec<Vec<u8>>; 2]) {
         poll(&pair, family);
         exchange(&pair, family);
     }
+    // The last of a connection is on its way when its ends have closed it.
+    let counts =
+        || [0, 1].map(|which| ["sent", "received"].map(|way| pair.peer(which)[way]["packets"].as_u64()));
+    let [[sent, received], [sent_back, received_back]] = settled("nothing is in flight", counts);
+    assert_eq!((sent, sent_back), (received_back, received), "{}", pair.logs());
     let delivered = insides.map(|capture| {
         let file = std::fs::read(capture.stop()).unwrap();
         packets(&file).map(<[u8]>::to_vec).collect()
