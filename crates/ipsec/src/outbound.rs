@@ -32,6 +32,7 @@ mod inner_reassembly;
 mod job;
 mod link;
 mod marks;
+mod outage;
 mod own_link;
 mod pacing;
 mod path_mtu;
@@ -182,7 +183,11 @@ impl Outbound {
     pub fn follow_generation(&mut self) {
         let generation = self.counters.generations.get();
         if core::mem::replace(&mut self.generation, generation) != generation {
-            self.links.values_mut().for_each(|link| link.association.sa = None);
+            for link in self.links.values_mut() {
+                link.association.sa = None;
+                // What waits is of another machine's connections.
+                link.outage = outage::Outage::default();
+            }
         }
     }
 
@@ -239,6 +244,9 @@ impl Outbound {
             self.stages.accept(tx, &packet, offload)?;
         }
         self.scheduler.list(tx.link);
+        if tx.link.outage_due().is_some() {
+            self.scheduler.list_report(tx.link);
+        }
         if !tx.link.backlog.is_empty() && !tx.link.pacing.is_paced() {
             self.share_out(now, outlet);
         }
@@ -391,6 +399,14 @@ impl Outbound {
                 self.stages.transmitter.receipts_due(tx);
                 self.scheduler.list(tx.link);
             }
+            if link.outage_due().is_some() {
+                link.refresh(now);
+                let tx = &mut self.stages.context(link, now, &mut *outlet);
+                if tx.link.association.can_send() {
+                    self.stages.attend_outage(tx);
+                }
+                self.scheduler.list(tx.link);
+            }
             self.scheduler.list_report(link);
         }
     }
@@ -430,6 +446,7 @@ impl TxStages {
         let room = tx.link.association.payload_room();
         tx.link.association.path.watch(packet, room, tx.now);
         tx.link.association.direct.watch(packet.ip());
+        tx.watch(packet);
         let waiting = self.classify(tx.link, packet, offload, tx.now);
         self.compressor.tell_changes(tx.outlet);
         let before = tx.link.sealed.outer;

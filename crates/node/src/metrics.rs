@@ -635,7 +635,7 @@ fn histories(report: &DaemonReport) -> Vec<MetricFamily> {
 }
 
 fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 10] = [
+    let known: [(&str, &str, &str, OfPeer); 11] = [
         ("peer_queue_bytes", "gauge", "Bytes in the queue.", |peer| Some(number(peer.queue.bytes))),
         ("peer_queue_mean_delay_seconds", "gauge", "Mean queueing delay.", |peer| {
             peer.queue.mean_delay_seconds
@@ -678,6 +678,12 @@ fn queues(report: &DaemonReport) -> Vec<MetricFamily> {
             "counter",
             "TCP acknowledgements that were not sent because a newer one replaced them.",
             |peer| Some(number(peer.queue.thinned_acks)),
+        ),
+        (
+            "peer_queue_resent_segments_total",
+            "counter",
+            "TCP segments that were sent again at the end of an outage.",
+            |peer| Some(number(peer.queue.resent_segments)),
         ),
     ];
     of_peers(report, &known)

@@ -164,6 +164,20 @@ impl<'a> Segment<'a> {
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
+
+    /// Returns the sequence number after all of it that the other end acknowledges (RFC 9293 section 3.4): data, a SYN and a FIN.
+    #[must_use]
+    pub fn end(&self) -> u32 {
+        let flag = |flag| usize::from(self.flags().contains(flag));
+        let len = self.payload.len() + flag(TcpFlags::SYN) + flag(TcpFlags::FIN);
+        self.seq().wrapping_add(u32::try_from(len).unwrap_or(u32::MAX))
+    }
+
+    /// Returns true if the other end acknowledges it.
+    #[must_use]
+    pub fn wants_answer(&self) -> bool {
+        self.end() != self.seq() && !self.flags().contains(TcpFlags::RST)
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +190,26 @@ mod tests {
         let mut bytes: Vec<u8> = (0..=u8::MAX).cycle().take(len).collect();
         bytes[12] = offset_words << 4;
         bytes
+    }
+
+    #[test]
+    fn data_syn_and_fin_want_an_answer() {
+        for (flags, bare, wants) in [
+            (0x10, 0, [false, true]),
+            (0x02, 1, [true, true]),
+            (0x12, 1, [true, true]),
+            (0x11, 1, [true, true]),
+            (0x14, 0, [false, false]),
+        ] {
+            for (len, wants) in [0, 1].into_iter().zip(wants) {
+                let mut bytes = segment(5, MIN_HEADER_LEN + len as usize);
+                bytes[FLAGS] = flags;
+                bytes[SEQ].fill(0xff);
+                let segment = Segment::parse(&bytes).unwrap();
+                assert_eq!(segment.wants_answer(), wants, "{flags:#x}");
+                assert_eq!(segment.end(), u32::MAX.wrapping_add(bare + len), "{flags:#x}");
+            }
+        }
     }
 
     #[test]

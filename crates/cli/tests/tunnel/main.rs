@@ -47,6 +47,7 @@ mod marks;
 mod metered;
 mod names;
 mod offload;
+mod outages;
 mod outbox;
 mod outside;
 mod oversize;

@@ -23,6 +23,8 @@ pub struct QueueCounters {
     pub marked: Tally,
     /// Pure TCP acknowledgements that a newer one replaced.
     pub thinned: Tally,
+    /// TCP segments that left again when an outage ended.
+    pub resent: Tally,
     /// Aggregates taken from the queue.
     pub units: Tally,
     /// Packets in these aggregates.

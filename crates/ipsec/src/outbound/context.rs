@@ -8,6 +8,7 @@ use super::job::CompressJob;
 use super::link::Link;
 use super::own_link::OwnLink;
 use super::train::Train;
+use crate::offload::SuperPacket;
 use crate::{Forwarding, Notice, Reason};
 
 /// Control datagrams and probes carry no inner traffic: no marks.
@@ -75,6 +76,20 @@ impl<O> TxContext<'_, O> {
     /// Whether what of this class comes now may leave.
     pub(super) fn admits(&self, tin: Tin) -> bool {
         self.own.admission.max(self.link.admission).admits(tin)
+    }
+
+    /// Keeps a packet in case that it does not arrive, while nothing is heard from the peer.
+    pub(super) fn watch(&mut self, packet: &SuperPacket<'_>) {
+        let Link { association, outage, pacing, spec, .. } = &mut *self.link;
+        // Without an association it waits, and is not lost. Other peers answer no probes.
+        if !self.own.quiet
+            && association.can_send()
+            && association.takes_blocks()
+            && !association.is_one_way()
+        {
+            let path = || pacing.return_path(self.own.rate);
+            outage.note(packet, path, spec.counters.in_datagrams.get(), self.now);
+        }
     }
 }
 

@@ -203,11 +203,13 @@ impl Outbound {
             link.reporting.renew();
             LinkHistory::renew(&mut link.history, &sa, &link.spec.caches);
             link.association.install(sa, link.spec.mtu, link_mtu);
+            link.outage.renew();
             link.show_carrier(outlet);
             link.update_repair();
             announce_mtu(link, outlet);
             unanswered = link.association.unanswered.take();
         });
+        self.links.get_mut(&peer).into_iter().for_each(|link| self.scheduler.list_report(link));
         if let Some((id, size)) = unanswered {
             self.send_to(peer, now, outlet, |sender, tx| sender.answer_probe(tx, id, size));
         }

@@ -16,6 +16,7 @@ use super::direct;
 use super::group::Group;
 use super::history::{LinkHistory, stream_of};
 use super::inner_mtu;
+use super::outage::Outage;
 use super::own_link::OwnLink;
 use super::pacing::Pacing;
 use super::plain::Plain;
@@ -60,6 +61,8 @@ pub(crate) struct Link {
     pub(super) history: Option<Box<LinkHistory>>,
     /// What may leave towards it.
     pub(super) admission: Admission,
+    /// The segments that leave again when it is heard after an outage.
+    pub(super) outage: Outage,
 }
 
 impl Link {
@@ -77,6 +80,7 @@ impl Link {
             repair: None,
             history: None,
             admission: Admission::All,
+            outage: Outage::default(),
         }
     }
 
@@ -211,6 +215,11 @@ impl Link {
         } else if self.association.path.answered(id, size, now) {
             inner_mtu::announce_mtu(self, outlet);
         }
+    }
+
+    /// Returns the time at which the silence of the peer is looked at, while segments wait for its end.
+    pub(super) fn outage_due(&self) -> Option<Time> {
+        self.outage.due().filter(|_| self.association.can_send())
     }
 
     /// Shows what carries datagrams, and how large inner packets may be, if that changed.

@@ -18,6 +18,9 @@ const APART: Duration = Duration::from_millis(20);
 /// Reports take at most a fiftieth of the link that they take, where that is known: it may be far slower than the one that they
 /// report of.
 const LINK_PART: u32 = 50;
+/// Bytes that may be on a slow link before what is answered: four full packets, as many as TCP sends unasked on any
+/// (RFC 5681 section 3.1).
+const BEFORE: u64 = 6_000;
 
 /// What is known of the path that reports take.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,10 +32,16 @@ pub(super) struct ReturnPath {
 
 impl ReturnPath {
     /// How long after a report of so many bytes the next may leave.
-    fn apart(&self, bytes: usize) -> Duration {
+    pub(super) fn apart(&self, bytes: usize) -> Duration {
         let round = self.round_trip.unwrap_or_default() / 2;
         let link = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(bytes as u64));
         APART.max(round).max(link.saturating_mul(LINK_PART))
+    }
+
+    /// Returns how long an answer may take, at `least`: two round trips, or what is in front of it on a slow link.
+    pub(super) fn patience(&self, least: Duration) -> Duration {
+        let link = self.rate.map_or(Duration::ZERO, |rate| rate.time_for(BEFORE));
+        least.max(2 * self.round_trip.unwrap_or_default()).max(link)
     }
 }
 

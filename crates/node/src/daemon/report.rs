@@ -283,6 +283,7 @@ fn queue(counters: &PeerCounters, now: Time) -> QueueReport {
         aqm_dropped_packets: queue.late.get(),
         overflow_dropped_packets: queue.overflow.get(),
         thinned_acks: queue.thinned.get(),
+        resent_segments: queue.resent.get(),
     }
 }
 

@@ -140,6 +140,7 @@ const fn queue() -> QueueReport {
         aqm_dropped_packets: 12,
         overflow_dropped_packets: 13,
         thinned_acks: 14,
+        resent_segments: 15,
     }
 }
 

@@ -25,4 +25,6 @@ pub struct QueueReport {
     pub overflow_dropped_packets: u64,
     /// TCP acknowledgements that were not sent since a newer one told all that they did.
     pub thinned_acks: u64,
+    /// TCP segments that were sent again at the end of an outage.
+    pub resent_segments: u64,
 }

@@ -29,6 +29,7 @@ mod loss_repair;
 mod many_sites;
 mod many_spokes;
 mod metered;
+mod outages;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;

@@ -4,10 +4,12 @@ use strait_node::report::QueueReport;
 
 use crate::units::{self, counted};
 
-/// Length, delay, marks and drops of the queue; nothing when no packet was ever queued.
+/// Length, delay, marks and drops of the queue; nothing when no packet was ever queued or sent again.
 pub(crate) fn length(queue: &QueueReport) -> String {
+    let resent = (queue.resent_segments > 0)
+        .then(|| format!("{} sent again after an outage", counted(queue.resent_segments, "TCP segment")));
     if queue.aggregates == 0 && queue.bytes == 0 {
-        return String::new();
+        return resent.unwrap_or_default();
     }
     let lost = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", counted(count, "packet")));
     let acks = queue.thinned_acks;
@@ -19,6 +21,7 @@ pub(crate) fn length(queue: &QueueReport) -> String {
         lost(queue.aqm_dropped_packets, "dropped by CoDel"),
         lost(queue.overflow_dropped_packets, "dropped on overflow"),
         thinned,
+        resent,
     ];
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -194,6 +194,7 @@ fn queue() -> QueueReport {
         aqm_dropped_packets: 14,
         overflow_dropped_packets: 0,
         thinned_acks: 9,
+        resent_segments: 1,
     }
 }
 
@@ -290,7 +291,7 @@ peer site-b: up
   next rekey       in 59 min 0 s, if in use
   carrier          UDP (tried, no answer: a NAT or firewall drops protocol 50)
   link rate        1.492 Mbit/s (estimated), pacing at 1.447 Mbit/s, limited by the link
-  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones
+  queue            2.05 kB, delay 8 ms (max 21 ms), 14 packets dropped by CoDel, 9 TCP acknowledgements replaced by newer ones, 1 TCP segment sent again after an outage
   aggregation      2.5 packets per aggregate, window 256 packets
   path             RTT 58.4 ms (min 50.1 ms), loss 1.2 %, clears ECN marks, delivery reports: 340 received (1 rejected), 12 sent (1.44 kB)
   repair           lost payloads are sent again

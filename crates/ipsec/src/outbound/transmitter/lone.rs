@@ -233,13 +233,13 @@ impl Link {
         Some(receipts)
     }
 
-    /// When a delivery report leaves alone, or receipts for blocks do: never from a node that is `quiet`.
+    /// Returns the time at which a delivery report, receipts for blocks or a probe of a silent path leave alone: never from a node that is `quiet`.
     pub(in crate::outbound) fn return_due(&self, quiet: bool) -> Option<Time> {
         if quiet {
             return None;
         }
         let receipts = self.history.as_ref().and_then(|history| history.owed_blocks.due());
-        [self.reporting.due(), receipts].into_iter().flatten().min()
+        [self.reporting.due(), receipts, self.outage_due()].into_iter().flatten().min()
     }
 
     /// The peer has kept these units, or blocks.

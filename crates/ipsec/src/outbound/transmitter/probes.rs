@@ -64,9 +64,15 @@ impl Transmitter {
             return;
         }
         tx.link.association.path.doubt(tx.now);
-        let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Request, id: 0, size: ANY_SIZE });
+        self.ask(tx);
         self.probe_path(tx);
         self.departure.depart(tx);
+    }
+
+    /// Asks for a sign of life with the smallest probe.
+    pub(in crate::outbound) fn ask(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+        let _ = self.probe(tx, Via::Udp, Probe { kind: ProbeKind::Request, id: 0, size: ANY_SIZE });
+        self.departure.depart_first(tx);
     }
 
     /// Answers a probe of the peer's; once that can be sealed, as its first packet without a session brings its key and none for

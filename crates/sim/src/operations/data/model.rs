@@ -19,7 +19,9 @@ struct InnerPacket {
     ecn: Ecn,
     /// In which unit the witness found it.
     unit: Option<usize>,
-    received: bool,
+    /// The number of times that it left, and came to the receiver: again only at the end of an outage.
+    left: u32,
+    came: u32,
     /// Whether it may be missing although all that it needs arrived.
     excused: bool,
 }
@@ -78,7 +80,8 @@ impl ReferenceModel {
         let place = self.packets.len();
         let flow = flow.map(|flow| (flow, place as u64));
         let ecn = ecn_of(bytes);
-        self.packets.push(InnerPacket { from, to, flow, ecn, unit: None, received: false, excused: false });
+        let packet = InnerPacket { from, to, flow, ecn, unit: None, left: 0, came: 0, excused: false };
+        self.packets.push(packet);
         self.given[from] += 1;
         let before = self.by_bytes.insert(canonical(bytes), place);
         hold(before.is_none(), || "the driver made the same packet twice".to_owned())
@@ -93,9 +96,9 @@ impl ReferenceModel {
     pub(super) fn leaves(&mut self, at: usize, bytes: &[u8], unit: usize) -> Held {
         let place = self.place(at, bytes)?;
         let packet = &mut self.packets[place];
-        hold(packet.unit.is_none(), || format!("packet {place} left twice"))?;
-        packet.unit = Some(unit);
-        let (from, to, flow) = (packet.from, packet.to, packet.flow);
+        packet.unit.get_or_insert(unit);
+        packet.left += 1;
+        let (from, to, flow) = (packet.from, packet.to, packet.flow.filter(|_| packet.left == 1));
         self.left[from] += 1;
         self.left_on[from][to] += 1;
         self.in_order((from, to), flow, true)
@@ -106,10 +109,11 @@ impl ReferenceModel {
     pub(super) fn arrives(&mut self, at: usize, bytes: &[u8], ordered: [bool; SITES]) -> Held {
         let place = self.place(at, bytes)?;
         let packet = &mut self.packets[place];
-        hold(packet.unit.is_some(), || format!("packet {place} arrived and never left"))?;
-        hold(!packet.received, || format!("packet {place} arrived twice"))?;
-        packet.received = true;
-        let (from, to, flow) = (packet.from, packet.to, packet.flow);
+        packet.came += 1;
+        hold(packet.came <= packet.left, || {
+            format!("packet {place} arrived {} times and left {} times", packet.came, packet.left)
+        })?;
+        let (from, to, flow) = (packet.from, packet.to, packet.flow.filter(|_| packet.left == 1));
         self.received[at] += 1;
         if ordered[from] { self.in_order((from, to), flow, false) } else { Ok(()) }
     }
@@ -161,17 +165,19 @@ impl ReferenceModel {
         self.packets.iter_mut().filter(left).for_each(|packet| packet.excused = true);
     }
 
-    /// Packets given to the sender of `site` that neither left nor were dropped, where it dropped so many.
-    pub(super) fn waiting(&self, site: usize, dropped: u64) -> Result<u64, String> {
-        let (given, left) = (self.given[site], self.left[site]);
+    /// Packets given to the sender of `site` that neither left nor were dropped, where it dropped so many and gave itself so many
+    /// again.
+    pub(super) fn waiting(&self, site: usize, dropped: u64, again: u64) -> Result<u64, String> {
+        let (given, left) = (self.given[site] + again, self.left[site]);
         given.checked_sub(left + dropped).ok_or_else(|| {
             format!("site {site} got {given} packets, {left} left, {dropped} are counted as dropped")
         })
     }
 
-    /// Packets given, left, received at all sites.
+    /// Packets given, left, received at all sites, each counted once.
     pub(super) fn totals(&self) -> [u64; 3] {
-        [&self.given, &self.left, &self.received].map(|by_site| by_site.iter().sum())
+        let count = |what: fn(&InnerPacket) -> bool| self.packets.iter().filter(|it| what(it)).count() as u64;
+        [self.given.iter().sum(), count(|packet| packet.left > 0), count(|packet| packet.came > 0)]
     }
 
     /// Packets that the host of `site` was given.
@@ -183,7 +189,7 @@ impl ReferenceModel {
     pub(super) fn all_arrived(&self) -> Held {
         for (place, packet) in self.packets.iter().enumerate() {
             let Some(unit) = packet.unit else { continue };
-            let may_miss = packet.received || packet.excused || self.units[unit].may_miss();
+            let may_miss = packet.came > 0 || packet.excused || self.units[unit].may_miss();
             hold(may_miss, || format!("packet {place}, {packet:?}, left and did not arrive"))?;
         }
         Ok(())
@@ -196,7 +202,7 @@ impl ReferenceModel {
 
     /// Packets that left and will not arrive.
     pub(super) fn missing(&self) -> u64 {
-        self.packets.iter().filter(|packet| packet.unit.is_some() && !packet.received).count() as u64
+        self.packets.iter().filter(|packet| packet.unit.is_some() && packet.came == 0).count() as u64
     }
 }
 

@@ -258,6 +258,11 @@ impl DataSite {
         drops.filter(|(reason, _)| !left.contains(reason)).map(|(_, count)| count).sum()
     }
 
+    /// Packets that its sender let leave again at the end of an outage.
+    pub(super) fn again(&self) -> u64 {
+        self.out_peers.iter().flatten().map(|peer| peer.queue.resent.get()).sum()
+    }
+
     /// Datagrams that its receiver counts, opened or refused.
     pub(super) fn counted(&self) -> u64 {
         let opened: u64 = self.in_peers.iter().map(|peer| peer.in_datagrams.get()).sum();

@@ -87,6 +87,8 @@ impl DataWorld {
     pub(super) fn summary(&self) -> DataSummary {
         let [given, left, received] = self.model.totals();
         let dropped = self.sites.iter().map(DataSite::dropped).sum();
+        // What leaves again may be dropped then.
+        let given = given + self.sites.iter().map(DataSite::again).sum::<u64>();
         DataSummary { given, left, received, dropped, missing: self.model.missing() }
     }
 

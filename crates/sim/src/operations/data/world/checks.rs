@@ -8,7 +8,7 @@ impl DataWorld {
     /// What holds at any time.
     pub(super) fn check(&self) -> Held {
         for site in &self.sites {
-            self.model.waiting(site.number, site.dropped())?;
+            self.model.waiting(site.number, site.dropped(), site.again())?;
             for peer in site.out_peers.iter().filter_map(|peers| peers.last()) {
                 let queued = peer.queued.load(Ordering::Relaxed);
                 hold(queued <= QUEUED_MAX, || format!("{queued} bytes wait at site {}", site.number))?;
@@ -87,7 +87,7 @@ impl DataWorld {
         self.check()?;
         for site in &self.sites {
             let (number, dropped) = (site.number, site.dropped());
-            let waiting = self.model.waiting(number, dropped)?;
+            let waiting = self.model.waiting(number, dropped, site.again())?;
             hold(waiting == 0, || {
                 let drops: Vec<_> = site.sending.drops.iter().filter(|(_, count)| *count > 0).collect();
                 format!("{waiting} packets of site {number} are neither gone nor counted: {drops:?}")
