@@ -105,23 +105,23 @@ impl Growing {
         }
     }
 
-    /// Takes `count` bytes of the client, which fit.
+    /// Takes `count` bytes of the client, which fit; what is left of that was not read.
     pub(crate) async fn receive(
         &mut self,
         input: &mut Input,
-        mut count: usize,
+        count: &mut usize,
         engine: &Engine,
     ) -> Result<(), Stopped> {
-        while count > 0 {
-            count -= match &mut self.room {
-                Room::Small(bytes) if bytes.len() + count <= SMALL => input.read_into(bytes, count).await?,
+        while *count > 0 {
+            *count -= match &mut self.room {
+                Room::Small(bytes) if bytes.len() + *count <= SMALL => input.read_into(bytes, *count).await?,
                 Room::Small(_) => {
                     self.enlarge(engine).await?;
                     0
                 }
                 Room::Buffer(buffer) => {
                     let room = buffer.room();
-                    let most = room.len().min(count);
+                    let most = room.len().min(*count);
                     let room = room.get_mut(..most).unwrap_or_default();
                     match timeout(SLOW, input.read(room)).await {
                         Ok(read) => {
@@ -139,7 +139,7 @@ impl Growing {
                     if file.free() == 0 {
                         file.flush().await?;
                     }
-                    let most = file.free().min(count);
+                    let most = file.free().min(*count);
                     input.read_into(file.room(most), most).await?
                 }
                 Room::Whole(_) => return Err(io::Error::from(io::ErrorKind::InvalidInput).into()),
@@ -167,7 +167,7 @@ impl Growing {
         }
     }
 
-    /// Puts it into the spool, where it outlives this process.
+    /// Puts it into the spool, where it outlives this process. What cannot be written is lost, and leaves no file.
     pub(crate) async fn spill(&mut self, engine: &Engine) -> io::Result<()> {
         if let Room::File(file) = &mut self.room {
             return file.flush().await;
@@ -176,14 +176,17 @@ impl Growing {
             Some((object, number)) => engine.spool.begin(object, *number).await?,
             None => engine.spool.unnamed().await?,
         };
-        match std::mem::replace(&mut self.room, Room::Small(Vec::new())) {
-            Room::Small(bytes) => file.append(bytes).await?,
-            Room::Buffer(buffer) => file.append(buffer).await?,
-            Room::Whole(bytes) => file.append(bytes).await?,
-            Room::File(_) => {}
+        let written = match std::mem::replace(&mut self.room, Room::Small(Vec::new())) {
+            Room::Small(bytes) => file.append(bytes).await,
+            Room::Buffer(buffer) => file.append(buffer).await,
+            Room::Whole(bytes) => file.append(bytes).await,
+            Room::File(_) => Ok(()),
+        };
+        match written {
+            Ok(()) => self.room = Room::File(file),
+            Err(_) => file.remove().await,
         }
-        self.room = Room::File(file);
-        Ok(())
+        written
     }
 
     /// The bytes of a whole piece that is in memory, which stay there for the store; nothing if the spool has it.

@@ -127,8 +127,12 @@ pub(crate) async fn page(
         return bucket_page(engine, &inbox, start, after).await;
     };
     let (folder, start, after) = (folder.join(inbox.as_ref()), start.to_owned(), after.to_owned());
+    let place = folder.clone();
     let read = spawn_blocking(move || folder_page(&folder, &start, &after)).await;
-    let noted = |error: io::Error| engine.store.note(StoreFault::Failed(error.to_string()));
+    let noted = |error: io::Error| {
+        let all = format!("{}: {error}", place.display());
+        engine.store.note(StoreFault::of_system(&error, all))
+    };
     read.map_err(io::Error::other).flatten().map_err(noted)
 }
 

@@ -136,6 +136,6 @@ impl Place<'_> {
             return Ok(bytes);
         }
         tracing::error!("store: {path} is shorter than its letter says");
-        Err(FaultKind::Store.into())
+        Err(BrokerFault::new(FaultKind::Store, "it has less than was put there"))
     }
 }

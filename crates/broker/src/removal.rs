@@ -9,7 +9,7 @@ use crate::charge;
 use crate::engine::{Client, Engine};
 use crate::letters;
 use crate::names::{self, LetterName};
-use crate::status::{refusal, spool_refusal};
+use crate::status::refusal;
 use crate::store::StoreFault;
 use crate::usage::Sums;
 
@@ -107,7 +107,7 @@ pub(crate) async fn all_pieces(engine: &Engine, object: &ObjectName) -> Result<(
     let all = all.await?;
     // What the spool has goes on behind them.
     if let Err(error) = engine.spool.remove(object, all.len() as u64).await {
-        spool_refusal(&error);
+        engine.spool_fault(&error);
     }
     for (path, size) in all {
         engine.store.remove(&path).await?;

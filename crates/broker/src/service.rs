@@ -89,7 +89,8 @@ pub fn service(path: &Path) -> Result<(ServiceUser, ServiceMain), BrokerError> {
     };
     let user = owner(home)?;
     if let ServiceUser::Other { user, group } = user {
-        std::os::unix::fs::chown(&spool, Some(user), Some(group))?;
+        std::os::unix::fs::chown(&spool, Some(user), Some(group))
+            .map_err(|source| BrokerError::Spool { path: spool.clone(), source })?;
     }
     // Before privileges are given up, which its credentials may need; it has no connection yet.
     let store = store::open(&broker.store, Patience::default())?;

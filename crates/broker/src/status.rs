@@ -53,6 +53,18 @@ impl Engine {
         *refused.entry(word(fault).to_owned()).or_default() += 1;
     }
 
+    /// Logs what the spool did, in full.
+    pub(crate) fn spool_fault(&self, error: &io::Error) -> StoreFault {
+        let all = format!("the spool {}: {error}", self.spool.folder().display());
+        tracing::error!("{all}");
+        StoreFault::of_system(error, all)
+    }
+
+    /// The same as a refusal in the words of a client.
+    pub(crate) fn spool_refusal(&self, error: &io::Error) -> BrokerFault {
+        refusal(&self.spool_fault(error))
+    }
+
     /// What is counted.
     #[must_use]
     pub fn status(&self) -> Status {
@@ -93,20 +105,14 @@ impl Engine {
     }
 }
 
-/// A refusal in the words of a client, of what the store did.
+/// A refusal in the words of a client, of what the store did. All of it was logged where it happened.
 pub(crate) fn refusal(fault: &StoreFault) -> BrokerFault {
-    BrokerFault::from(match fault {
-        StoreFault::Missing => FaultKind::NotFound,
-        StoreFault::Other => FaultKind::Exists,
-        StoreFault::Full => FaultKind::Full,
-        StoreFault::Failed(_) => FaultKind::Store,
-    })
-}
-
-/// The same of the spool.
-pub(crate) fn spool_refusal(error: &io::Error) -> BrokerFault {
-    tracing::error!("spool: {error}");
-    BrokerFault::from(if crate::store::is_full(error) { FaultKind::Full } else { FaultKind::Store })
+    match fault {
+        StoreFault::Missing => FaultKind::NotFound.into(),
+        StoreFault::Other => FaultKind::Exists.into(),
+        StoreFault::Full => FaultKind::Full.into(),
+        StoreFault::Failed(failure) => BrokerFault::new(FaultKind::Store, failure.words()),
+    }
 }
 
 /// A reason in one word, for the audit log and for counters.

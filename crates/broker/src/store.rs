@@ -66,8 +66,57 @@ pub enum StoreFault {
     #[error("no room is left")]
     Full,
     /// It fails, or does not answer.
-    #[error("{0}")]
-    Failed(String),
+    #[error(transparent)]
+    Failed(#[from] StoreFailure),
+}
+
+/// What failed: all of it for the log, and for peers words that name no place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{all}")]
+pub struct StoreFailure {
+    all: String,
+    words: String,
+    /// True if trying again is of no use.
+    lasts: bool,
+}
+
+impl StoreFailure {
+    /// A failure with words in which no place of this host or of a server is.
+    fn of(words: &str) -> StoreFailure {
+        StoreFailure { all: words.to_owned(), words: words.to_owned(), lasts: false }
+    }
+
+    /// No answer.
+    fn silence() -> StoreFailure {
+        StoreFailure::of("it does not answer")
+    }
+
+    /// Returns the words for peers; there may be none.
+    pub(crate) fn words(&self) -> &str {
+        &self.words
+    }
+}
+
+impl StoreFault {
+    /// The fault behind an error of the system; `all` says more of it.
+    pub(crate) fn of_system(error: &io::Error, all: String) -> StoreFault {
+        if is_full(error) {
+            return StoreFault::Full;
+        }
+        let lasts =
+            matches!(error.kind(), io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied);
+        StoreFault::Failed(StoreFailure { all, words: system_words(error), lasts })
+    }
+
+    /// Whether the same may succeed soon.
+    fn passes(&self) -> bool {
+        matches!(self, StoreFault::Failed(failure) if !failure.lasts)
+    }
+}
+
+/// The system's own words for an error, without what a program added: that may name files.
+fn system_words(error: &io::Error) -> String {
+    error.raw_os_error().map(|code| io::Error::from_raw_os_error(code).to_string()).unwrap_or_default()
 }
 
 /// Whether a put made something.
@@ -124,7 +173,7 @@ impl Store {
             Ok(_) => Ok(Made::New),
             // A put whose answer was lost is found by its repetition.
             Err(StoreFault::Other) if self.is_same(path, &content).await? => Ok(Made::Same),
-            Err(StoreFault::Missing) => Err(StoreFault::Failed("the bucket is not there".to_owned())),
+            Err(StoreFault::Missing) => Err(StoreFailure::of("the bucket is not there").into()),
             Err(fault) => Err(fault),
         }
     }
@@ -224,7 +273,7 @@ impl Store {
             };
             match failed {
                 None => return Ok(all),
-                Some(fault) if Instant::now() + pause >= until => return Err(fault),
+                Some(fault) if !fault.passes() || Instant::now() + pause >= until => return Err(fault),
                 Some(_) => sleep(pause).await,
             }
             pause = PAUSE_MAX.min(pause * 2);
@@ -248,12 +297,12 @@ impl Store {
             let fault = match timeout(self.patience.attempt, attempt()).await {
                 Ok(Ok(done)) => return Ok(done),
                 Ok(Err(error)) => fault(&error),
-                Err(_) => StoreFault::Failed("the store does not answer".to_owned()),
+                Err(_) => StoreFailure::silence().into(),
             };
             if matches!(fault, StoreFault::Missing | StoreFault::Other) {
                 return Err(fault);
             }
-            if fault == StoreFault::Full || Instant::now() + pause >= until {
+            if !fault.passes() || Instant::now() + pause >= until {
                 return Err(self.note(fault));
             }
             self.errors.fetch_add(1, Ordering::Relaxed);
@@ -276,7 +325,7 @@ impl Listing {
     pub async fn next(&mut self) -> Option<Result<ObjectMeta, StoreFault>> {
         let next = match timeout(self.patience, self.stream.next()).await {
             Ok(next) => next?.map_err(|error| fault(&error)),
-            Err(_) => Err(StoreFault::Failed("the store does not answer".to_owned())),
+            Err(_) => Err(StoreFailure::silence().into()),
         };
         if let Err(fault) = &next {
             self.errors.fetch_add(1, Ordering::Relaxed);
@@ -294,14 +343,20 @@ fn fault(error: &Error) -> StoreFault {
     }
     let mut cause = error.source();
     while let Some(one) = cause {
-        if let Some(error) = one.downcast_ref::<io::Error>()
-            && is_full(error)
+        if let Some(of_system) =
+            one.downcast_ref::<io::Error>().filter(|one| one.raw_os_error().is_some() || is_full(one))
         {
-            return StoreFault::Full;
+            return StoreFault::of_system(of_system, error.to_string());
         }
         cause = one.source();
     }
-    StoreFault::Failed(error.to_string())
+    let words = match error {
+        Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => {
+            "its server does not let the broker in"
+        }
+        _ => "",
+    };
+    StoreFault::Failed(StoreFailure { all: error.to_string(), words: words.to_owned(), lasts: false })
 }
 
 /// Whether a disk, or what a user may have of it, is used up.

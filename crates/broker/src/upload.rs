@@ -25,7 +25,7 @@ use crate::names::{self, PIECE};
 use crate::session::answers::Answers;
 use crate::session::input::{Input, InputEnd};
 use crate::spool::SpoolFile;
-use crate::status::{refusal, spool_refusal, word};
+use crate::status::{refusal, word};
 use crate::usage::{Reserved, Sums};
 
 use pieces::Putting;
@@ -64,6 +64,8 @@ pub(crate) struct Upload {
     /// Room for the growing piece, and for the manifest.
     room: Reserved,
     manifest_room: Reserved,
+    /// Why bytes were lost that the client need not say again, if they were.
+    lost: Option<BrokerFault>,
     /// True if this stream counted it as an upload of its sender, which it is until it is an object.
     counts: bool,
 }
@@ -102,6 +104,7 @@ impl Upload {
             copied: None,
             room: engine.usage.reserve_nothing(),
             manifest_room: engine.usage.reserve_nothing(),
+            lost: None,
             counts: false,
         };
         if look {
@@ -142,7 +145,7 @@ impl Upload {
                 return Ok(());
             }
             let file = engine.spool.resume(&self.asked.name, number).await;
-            let file = file.map_err(|error| spool_refusal(&error))?;
+            let file = file.map_err(|error| engine.spool_refusal(&error))?;
             let Some(file) = file.filter(|file| file.len() <= PIECE) else { return Ok(()) };
             let mut spooled = Sums::default();
             spooled.growth(&self.asked.name, number, 0, file.len());
@@ -176,6 +179,7 @@ impl Upload {
                 answers.say(&held).await;
             }
         }
+        self.is_whole().map_err(|fault| UploadEnd::Fault { fault, rest })?;
         let next = self.next();
         if at > next {
             let fault = BrokerFault::new(FaultKind::Mismatch, "bytes are left out");
@@ -189,23 +193,24 @@ impl Upload {
             self.may_grow(engine, rest).map_err(fault)?;
             let part = rest.min(PIECE - self.part.len());
             self.reserve(engine, part).map_err(fault)?;
-            let count = usize::try_from(part).unwrap_or(length);
-            match self.part.receive(input, count, engine).await {
-                Ok(()) => {}
-                Err(Stopped::Input(end)) => return Err(UploadEnd::Input(end)),
-                // How much of the message was read is not known.
-                Err(Stopped::Spool(error)) => {
-                    spool_refusal(&error);
-                    return Err(UploadEnd::Input(InputEnd::Closed));
-                }
-            }
-            rest -= part;
+            let mut count = usize::try_from(part).unwrap_or(length);
+            let received = self.part.receive(input, &mut count, engine).await;
+            rest -= part - count as u64;
+            received.map_err(|stopped| match stopped {
+                Stopped::Input(end) => UploadEnd::Input(end),
+                Stopped::Spool(error) => UploadEnd::Fault { fault: engine.spool_refusal(&error), rest },
+            })?;
             if self.part.len() == PIECE {
                 let fault = |fault| UploadEnd::Fault { fault, rest };
                 self.send_piece(engine, Some(answers)).await.map_err(fault)?;
             }
         }
         Ok(())
+    }
+
+    /// Checks that nothing was lost since the client said it.
+    fn is_whole(&mut self) -> Result<(), BrokerFault> {
+        self.lost.take().map_or(Ok(()), Err)
     }
 
     /// Whether the object may have more bytes.
@@ -246,7 +251,7 @@ impl Upload {
             sums.contents(&self.asked.name.sender, charge::file(length + more) - charge::file(length));
             self.manifest_room.grow(&sums, &engine.access())?;
         }
-        self.manifest.append(bytes, engine).await.map_err(|error| spool_refusal(&error))
+        self.manifest.append(bytes, engine).await.map_err(|error| engine.spool_refusal(&error))
     }
 
     /// The client is slow: others may have the buffer that the piece fills.
@@ -254,7 +259,7 @@ impl Upload {
         if self.part.has_buffer()
             && let Err(error) = self.part.spill(engine).await
         {
-            spool_refusal(&error);
+            self.lost = Some(engine.spool_refusal(&error));
         }
     }
 
@@ -266,7 +271,7 @@ impl Upload {
         }
         match self.part.spill(engine).await {
             Ok(()) => self.room.take().settle(),
-            Err(error) => drop(spool_refusal(&error)),
+            Err(error) => drop(engine.spool_fault(&error)),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use strait_keying::directory::Certificate;
 use strait_keying::sessionless::DailyKeys;
-use tokio::sync::broadcast;
+use tokio::sync::{Notify, broadcast};
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::counters::{Counters, Giver, add};
@@ -70,11 +70,39 @@ pub(crate) struct Keeper {
     news: broadcast::Sender<News>,
     etcd: Option<Arc<Etcd>>,
     pub(crate) counters: Counters,
+    /// Told when the store has to be opened anew.
+    broken: Notify,
 }
 
 impl Keeper {
     pub(crate) fn new(store: Arc<Store>, etcd: Option<Arc<Etcd>>) -> Keeper {
-        Keeper { store, news: broadcast::channel(NEWS).0, etcd, counters: Counters::default() }
+        let (news, counters) = (broadcast::channel(NEWS).0, Counters::default());
+        Keeper { store, news, etcd, counters, broken: Notify::new() }
+    }
+
+    /// Logs what the store did not do; returns it for who asked for it.
+    pub(crate) fn failed(&self, error: &KeeperError) -> Refusal {
+        tracing::error!("{error}");
+        if matches!(error, KeeperError::Store(error) if error.needs_opening()) {
+            self.broken.notify_one();
+        }
+        // The library knows of no path.
+        Refusal::new(RefusalReason::Store, error.to_string())
+    }
+
+    /// Waits until the store has to be opened anew.
+    pub(crate) async fn broken(&self) {
+        self.broken.notified().await;
+    }
+
+    /// Has the store do something on a thread that may wait for the disk.
+    pub(crate) async fn with_store<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Store) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let store = Arc::clone(&self.store);
+        let read = spawn_blocking(move || read(&store)).await.map_err(KeeperError::Thread);
+        read.and_then(|read| Ok(read?)).map_err(|error| self.failed(&error))
     }
 
     /// Whether etcd has the certificates.

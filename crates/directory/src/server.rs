@@ -10,11 +10,11 @@ use strait_keying::directory::{Answer, HEAD_LEN, Question};
 use strait_scheduler::Rate;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{spawn_blocking, yield_now};
+use tokio::task::yield_now;
 use tokio::time::{sleep, timeout};
 
 use crate::budget::{self, Budgets, PLACE, Source};
-use crate::counters::{Present, QuestionKind, add};
+use crate::counters::{Giver, Present, QuestionKind, add};
 use crate::keeper::{Keeper, Put};
 use crate::now;
 use crate::store::{Refusal, RefusalReason, Taken};
@@ -133,16 +133,12 @@ impl Connection {
                 Question::Watch { certificates: true } => return self.watch(Watched::Certificates).await,
                 Question::WatchAll => return self.watch(Watched::All).await,
                 Question::FindDailyKeys(name) => {
-                    let store = Arc::clone(&self.keeper.store);
-                    let found = spawn_blocking(move || store.find_daily_keys(name, now())).await?;
-                    let found = found.map_err(io::Error::other)?;
-                    found.map_or(Answer::NotFound, |bytes| Answer::DailyKeys(bytes.into()))
+                    let found = self.keeper.with_store(move |store| store.find_daily_keys(name, now())).await;
+                    answer_found(found, Answer::DailyKeys)
                 }
                 Question::Find(name) => {
-                    let store = Arc::clone(&self.keeper.store);
-                    let found = spawn_blocking(move || store.find(name, now())).await?;
-                    let found = found.map_err(io::Error::other)?;
-                    found.map_or(Answer::NotFound, |bytes| Answer::Certificate(bytes.into()))
+                    let found = self.keeper.with_store(move |store| store.find(name, now())).await;
+                    answer_found(found, Answer::Certificate)
                 }
                 Question::List(known) => {
                     let list = self.keeper.store.list().filter(|(number, _)| *number != known);
@@ -231,10 +227,11 @@ impl Connection {
             });
         }
         let kinds: Vec<QuestionKind> = puts.iter().map(kind_of).collect();
-        let taken = self.keeper.put(puts).await.map_err(|error| {
-            tracing::error!("nothing was kept: {error}");
-            io::Error::other(error)
-        })?;
+        let taken = self.keeper.put(puts).await.unwrap_or_else(|error| {
+            let taken = vec![Taken::Refused(self.keeper.failed(&error)); kinds.len()];
+            self.keeper.counters.taken(Giver::Client, &taken);
+            taken
+        });
         kinds.iter().for_each(|kind| self.keeper.counters.answered(*kind, asked.elapsed(), 1));
         let cost = taken.iter().zip(kinds).map(|(taken, kind)| cost(taken, kind)).sum();
         let answers: Vec<u8> = taken.into_iter().flat_map(|taken| answer(taken).to_bytes()).collect();
@@ -302,8 +299,18 @@ fn cost(taken: &Taken, kind: QuestionKind) -> f64 {
     match taken {
         Taken::New if kind == QuestionKind::PutDailyKeys => budget::FOREIGN,
         Taken::New => 0.0,
-        Taken::Refused(Refusal { reason: RefusalReason::Etcd, .. }) | Taken::Known => budget::cost(0),
+        Taken::Refused(Refusal { reason: RefusalReason::Etcd | RefusalReason::Store, .. }) | Taken::Known => {
+            budget::cost(0)
+        }
         Taken::Refused(_) => budget::FOREIGN,
+    }
+}
+
+fn answer_found(found: Result<Option<Vec<u8>>, Refusal>, answer: fn(Box<[u8]>) -> Answer) -> Answer {
+    match found {
+        Ok(Some(bytes)) => answer(bytes.into()),
+        Ok(None) => Answer::NotFound,
+        Err(refusal) => Answer::Refused(refusal.words),
     }
 }
 

@@ -9,7 +9,6 @@ use strait_node::metrics::{Metrics, MetricsError};
 use strait_node::privileges::{self, PrivilegeError, ServiceUser};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use crate::etcd::{Etcd, EtcdError, follow};
@@ -25,6 +24,8 @@ const WAITING: i32 = 4096;
 const SWEEP: Duration = Duration::from_secs(3600);
 /// How many of them in one transaction.
 const SWEPT: usize = 1000;
+/// How long answers have that say why the store does not go on, before the process ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why there is no directory.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +51,9 @@ pub enum DirectoryError {
     /// Files for etcd.
     #[error(transparent)]
     Etcd(#[from] EtcdError),
+    /// The store, since an error of the disk.
+    #[error("the store has to be opened anew")]
+    Broken,
     /// Privileges.
     #[error(transparent)]
     Privileges(#[from] PrivilegeError),
@@ -87,6 +91,7 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
             tokio::spawn(follow(etcd, Arc::clone(&keeper)));
         }
         tokio::spawn(sweep(Arc::clone(&keeper)));
+        let broken = Arc::clone(&keeper);
         if let Some(metrics) = metrics {
             let source = DirectoryMetrics { keeper: Arc::clone(&keeper), refused: metrics.refused() };
             metrics.serve(source)?;
@@ -95,6 +100,8 @@ pub fn run(path: &Path) -> Result<(), DirectoryError> {
         let (mut end, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         tokio::select! {
             served = server::serve(listener, keeper, settings.up, files) => served.map_err(DirectoryError::System),
+            // Its supervisor starts it again, with all that was kept.
+            () = async { broken.broken().await; sleep(LAST_WORDS).await } => Err(DirectoryError::Broken),
             _ = end.recv() => Ok(()),
             _ = interrupt.recv() => Ok(()),
         }
@@ -118,18 +125,13 @@ fn log_state(settings: &Settings, store: &Store) -> Result<(), StoreError> {
 
 async fn sweep(keeper: Arc<Keeper>) {
     loop {
-        let store = Arc::clone(&keeper.store);
-        match spawn_blocking(move || {
+        let swept = keeper.with_store(|store| {
             Ok::<_, StoreError>(store.sweep(now(), SWEPT)?.max(store.sweep_daily_keys(now(), SWEPT)?))
-        })
-        .await
-        {
-            Ok(Ok(SWEPT)) => continue,
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::error!("expired certificates are not removed: {error}"),
-            Err(error) => tracing::error!("expired certificates are not removed: {error}"),
+        });
+        // What it did not do was logged.
+        if swept.await != Ok(SWEPT) {
+            sleep(SWEEP).await;
         }
-        sleep(SWEEP).await;
     }
 }
 

@@ -36,6 +36,16 @@ const CACHE: usize = 64 << 20;
 #[error("the store: {0}")]
 pub struct StoreError(Box<redb::Error>);
 
+impl StoreError {
+    /// Returns true if nothing is read or written any more until the store is opened anew: after an error of the disk the library does
+    /// not know what is on it.
+    #[must_use]
+    pub fn needs_opening(&self) -> bool {
+        use redb::Error as E;
+        matches!(*self.0, E::Io(_) | E::Backend(_) | E::PreviousIo | E::DatabaseClosed | E::LockPoisoned(_))
+    }
+}
+
 impl<E: Into<redb::Error>> From<E> for StoreError {
     fn from(error: E) -> StoreError {
         StoreError(Box::new(error.into()))

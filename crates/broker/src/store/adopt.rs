@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use object_store::path::Path;
 use tokio::task::spawn_blocking;
 
-use super::{COMPARED, Made, Store, StoreFault, is_full};
+use super::{COMPARED, Made, Store, StoreFailure, StoreFault};
 use crate::spool::SpoolFile;
 
 impl Store {
@@ -29,17 +29,18 @@ impl Store {
     /// # Errors
     /// [`StoreFault::Other`] when something else is there.
     pub async fn adopt(&self, spooled: &SpoolFile, path: &Path) -> Result<Made, StoreFault> {
-        let failed = |why: &str| StoreFault::Failed(why.to_owned());
+        let failed = StoreFailure::of;
         let folder = self.folder().ok_or_else(|| failed("the store is no folder"))?;
         let (file, from) = spooled.named().ok_or_else(|| failed("the file has no name"))?;
         // Names of pieces have letters, digits and slashes alone, which stand for themselves in a folder.
         let (root, to, from) = (folder.to_owned(), folder.join(path.as_ref()), from.to_owned());
+        let place = to.clone();
         let work = move || adopt(&file, &from, &root, &to);
         match spawn_blocking(work).await.map_err(io::Error::other).flatten() {
             Ok(made) => made.ok_or(StoreFault::Other),
             Err(error) => {
-                let fault = if is_full(&error) { StoreFault::Full } else { failed(&error.to_string()) };
-                Err(self.note(fault))
+                let all = format!("{}: {error}", place.display());
+                Err(self.note(StoreFault::of_system(&error, all)))
             }
         }
     }

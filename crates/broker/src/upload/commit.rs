@@ -16,7 +16,7 @@ use crate::letters;
 use crate::names::{self, LetterName};
 use crate::removal;
 use crate::session::answers::Answers;
-use crate::status::{refusal, spool_refusal};
+use crate::status::refusal;
 use crate::store::Made;
 use crate::usage::{Reserved, Sums};
 
@@ -117,6 +117,7 @@ async fn prepare(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Re
 
 /// Brings all contents into the store.
 async fn whole(engine: &Arc<Engine>, upload: &mut Upload, contents: u64) -> Result<(), BrokerFault> {
+    upload.is_whole()?;
     if upload.next() != contents {
         return Err(BrokerFault::new(FaultKind::Mismatch, "other bytes came than are committed"));
     }
@@ -150,7 +151,7 @@ async fn put_letters(
 ) -> Result<Option<LetterName>, BrokerFault> {
     let Ready { name, room, answered } = ready;
     let Upload { asked, manifest, was_there, counts, claim, .. } = upload;
-    let (manifest, _file) = manifest.payload(engine).await.map_err(|error| spool_refusal(&error))?;
+    let (manifest, _file) = manifest.payload(engine).await.map_err(|error| engine.spool_refusal(&error))?;
     let content = letter(&asked.receivers, &name, manifest);
     let put = asked.receivers.iter().map(|receiver| send(engine, receiver, &name, content.clone()));
     let put = join_all(put).await;

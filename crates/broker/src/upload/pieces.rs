@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use strait_transfer::broker::message::{BrokerAnswer, BrokerFault, FaultKind, ObjectName};
+use strait_transfer::broker::message::{BrokerAnswer, BrokerFault, ObjectName};
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::growing::Growing;
 use crate::names::{self, PIECE};
 use crate::session::answers::Answers;
-use crate::status::{refusal, spool_refusal};
+use crate::status::refusal;
 use crate::store::{Made, StoreFault};
 use crate::usage::Reserved;
 
@@ -35,12 +35,12 @@ impl Upload {
     ) -> Result<(), BrokerFault> {
         // Who waits for a piece before gives up its buffer, which that one may wait for.
         if self.putting.as_ref().is_some_and(|putting| !putting.is_finished()) {
-            self.part.spill(engine).await.map_err(|error| spool_refusal(&error))?;
+            self.part.spill(engine).await.map_err(|error| engine.spool_refusal(&error))?;
         }
         self.settle().await?;
         let (name, number, length) = (self.asked.name, self.stored / PIECE, self.part.len());
         // All of it is in the spool before bytes of the next are taken.
-        self.part.flush().await.map_err(|error| spool_refusal(&error))?;
+        self.part.flush().await.map_err(|error| engine.spool_refusal(&error))?;
         let mut part = std::mem::replace(&mut self.part, Growing::piece(name, number + 1));
         let copy = part.share();
         let (id, stored) = (name.id, self.stored + length);
@@ -62,7 +62,7 @@ impl Upload {
                 Ok(file) => self.copied = Some(file),
                 // Then the next piece waits for this one.
                 Err(error) => {
-                    spool_refusal(&error);
+                    engine.spool_fault(&error);
                     let made = putting.await;
                     return self.settled(made);
                 }
@@ -97,7 +97,11 @@ impl Upload {
     }
 
     fn settled(&mut self, made: Result<Result<Made, StoreFault>, JoinError>) -> Result<(), BrokerFault> {
-        let made = made.unwrap_or_else(|error| Err(StoreFault::Failed(error.to_string())));
+        let ended = |error: JoinError| {
+            let all = error.to_string();
+            Err(StoreFault::of_system(&error.into(), all))
+        };
+        let made = made.unwrap_or_else(ended);
         if made.map_err(|fault| refusal(&fault))? == Made::Same {
             (self.was_there, self.counts) = (true, false);
         }
@@ -113,10 +117,7 @@ async fn put_piece(
     part: Growing,
     room: Reserved,
 ) -> Result<Made, StoreFault> {
-    let spool = |error: io::Error| {
-        let fault = spool_refusal(&error);
-        if fault.kind == FaultKind::Full { StoreFault::Full } else { StoreFault::Failed(error.to_string()) }
-    };
+    let spool = |error: io::Error| engine.spool_fault(&error);
     let (path, bytes) = (names::piece(name, number), part.len());
     let adopted = if engine.adopts { part.into_file().await.map_err(spool)? } else { Err(part) };
     let (made, file) = match adopted {

@@ -151,6 +151,46 @@ fn an_upload_that_is_killed_at_any_request_of_its_store_is_whole_later() {
 }
 
 #[test]
+fn a_spool_that_cannot_be_written_is_a_refusal_and_not_the_end_of_a_stream() {
+    let dir = Workdir::create().unwrap();
+    let spool = dir.path().join("spool");
+    let broken = || {
+        let inside = std::fs::read_dir(&spool).unwrap().map(|entry| entry.unwrap().path());
+        let folder = inside.filter(|path| path.is_dir()).last().unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        folder
+    };
+    let is_named = |answer: &BrokerAnswer| {
+        let words = format!("{answer:?}");
+        why(answer) == Some(FaultKind::Store) && words.contains("No such file") && !words.contains("spool")
+    };
+    let broker = start(&dir, &Kind::Folder(dir.path().join("store")));
+    let (object, folder) = (Object::new(1, &[2], 200_000), broken());
+    let mut client = broker.client(1);
+    let answer = client.upload(&object);
+    assert!(is_named(&answer), "{answer:?}");
+    std::fs::create_dir(folder).unwrap();
+    client.store(&object);
+    broker.kill();
+    // The same of who was silent until others might have the buffer.
+    let (_, kind) = faulty();
+    let broker = start(&dir, &kind);
+    broken();
+    let mut client = broker.client(1);
+    let refused = (2..).find_map(|number| {
+        let object = Object::new(number, &[2], 200_000);
+        client.begin(&object);
+        client.data(&object, 0, 100_000);
+        std::thread::sleep(Duration::from_secs(3));
+        client.data(&object, 100_000, 200_000);
+        client.end(&object);
+        let answer = client.outcome();
+        (answer != BrokerAnswer::Stored { id: object.id }).then_some(answer)
+    });
+    assert!(refused.as_ref().is_some_and(is_named), "{refused:?}");
+}
+
+#[test]
 fn trouble_that_passes_is_not_seen() {
     let dir = Workdir::create().unwrap();
     let (store, kind) = faulty();

@@ -117,7 +117,10 @@ fn remedy(kind: FaultKind) -> Option<&'static str> {
             "the receiver has to fetch what this node sent; or send many files in one transfer"
         }
         FaultKind::TooLarge => "send it in parts, or straight to the peer",
-        FaultKind::Store | FaultKind::Full | FaultKind::TooMany | FaultKind::Ending => {
+        FaultKind::Store | FaultKind::Full => {
+            "run the same command again later: it goes on where it stopped; if it stays so, ask who runs the broker"
+        }
+        FaultKind::TooMany | FaultKind::Ending => {
             "run the same command again later: it goes on where it stopped"
         }
         FaultKind::Expired | FaultKind::NotFound | FaultKind::Exists | FaultKind::Mismatch => return None,

@@ -147,6 +147,6 @@ async fn take(keeper: &Keeper, puts: Vec<Found>) {
                 }
             }
         }
-        Err(error) => tracing::error!("what etcd has is not kept: {error}"),
+        Err(error) => drop(keeper.failed(&error)),
     }
 }

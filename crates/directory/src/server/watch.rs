@@ -7,7 +7,6 @@ use std::time::Duration;
 use strait_keying::directory::Answer;
 use tokio::io::AsyncReadExt;
 use tokio::sync::broadcast::error::RecvError;
-use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 
 use super::{Connection, late, malformed};
@@ -42,9 +41,9 @@ impl Connection {
     ) -> io::Result<()> {
         let mut last: Option<Vec<u8>> = None;
         loop {
-            let store = Arc::clone(&self.keeper.store);
-            let page = spawn_blocking(move || read(&store, last.as_deref())).await?;
-            let Some((page, end)) = page.map_err(io::Error::other)? else { return Ok(()) };
+            let page = self.keeper.with_store(move |store| read(store, last.as_deref())).await;
+            let page = page.map_err(|refusal| io::Error::other(refusal.words))?;
+            let Some((page, end)) = page else { return Ok(()) };
             let bytes: Vec<u8> = page.iter().flat_map(|one| answer(one.as_ref().into()).to_bytes()).collect();
             self.pay(budget::cost(bytes.len())).await;
             self.write(&bytes).await?;

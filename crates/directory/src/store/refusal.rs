@@ -21,11 +21,13 @@ pub enum RefusalReason {
     OtherDays,
     /// etcd does not take it.
     Etcd,
+    /// The store cannot be read or written.
+    Store,
 }
 
 impl RefusalReason {
     /// All of them.
-    pub const ALL: [RefusalReason; 8] = [
+    pub const ALL: [RefusalReason; 9] = [
         RefusalReason::Foreign,
         RefusalReason::Expired,
         RefusalReason::Revoked,
@@ -34,6 +36,7 @@ impl RefusalReason {
         RefusalReason::FutureList,
         RefusalReason::OtherDays,
         RefusalReason::Etcd,
+        RefusalReason::Store,
     ];
 
     /// Its name in metrics.
@@ -48,6 +51,7 @@ impl RefusalReason {
             RefusalReason::FutureList => "future_list",
             RefusalReason::OtherDays => "other_days",
             RefusalReason::Etcd => "etcd",
+            RefusalReason::Store => "store",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! - `crowd`: strangers with thousands of connections
 //! - `metrics`: what Prometheus reads
 //! - `tls`: etcd that wants certificates of its clients
+//! - `full`: a disk without room
 //! - `etcd`: several directories over one etcd, which stops and comes back
 #![allow(clippy::unwrap_used)]
 
@@ -12,6 +13,7 @@ mod basics;
 mod crowd;
 mod daily;
 mod etcd;
+mod full;
 mod metrics;
 mod place;
 mod tls;

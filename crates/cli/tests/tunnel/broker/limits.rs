@@ -1,14 +1,15 @@
-//! Quotas, rights that are taken away, and a disk that is full.
+//! Quotas, rights that are taken away, and disks that are full or read-only.
 
 use std::fs;
 use std::io::ErrorKind;
 use std::path::PathBuf;
+use std::process::Command;
 
 use strait_testbed::{DaemonProcess, program_with_mounts};
 
 use super::{Scene, allowed_with_broker, files};
 use crate::files::noise;
-use crate::pair::program;
+use crate::pair::{eventually, program};
 
 #[test]
 fn a_quota_that_is_reached_in_the_middle_of_a_put_refuses_it_whole() {
@@ -100,4 +101,52 @@ fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_room() {
     scene.start_receiver();
     scene.good(scene.fetch());
     assert!(fs::read(scene.source().join("file")).unwrap() == fs::read(scene.here().join("file")).unwrap());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_named_to_the_sender_without_its_place() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::idle();
+    // A disk with the store and the spool, so that pieces become objects by their name. The audit log, which stays open, is elsewhere.
+    let disk = scene.post.broker.folder().join("disk");
+    fs::create_dir(&disk).unwrap();
+    let wrapper = scene.dir.path().join("strait-with-a-disk");
+    let mount = format!("mount -t tmpfs -o mode=700 none '{}'", disk.display());
+    program_with_mounts(program(), &wrapper, &mount).unwrap();
+    let place = disk.to_str().unwrap();
+    let lines = format!("store = \"{place}/store\"\nspool = \"{place}/spool\"\naudit = \"{place}.audit\"\n");
+    let config = scene.post.configure_broker(&lines, "").unwrap();
+    let (host, folder) = (&scene.post.hosts.b, scene.post.broker.folder().join("run"));
+    let broker = DaemonProcess::start_broker(host, &wrapper, &config, &folder).unwrap();
+    let (pid, log) = (broker.pid().to_string(), broker.log());
+    scene.broker = Some(broker);
+    scene.start_sender();
+    let files = [("small", 1000), ("large", 9_000_000)];
+    files.iter().for_each(|(name, length)| fs::write(scene.source().join(name), noise(*length, 1)).unwrap());
+    let remount = |options: &str| {
+        // A file that is just being written delays it.
+        eventually("the disk is mounted otherwise", || {
+            let arguments = ["--target", &pid, "--mount", "mount", "-o", options, place];
+            Command::new("nsenter").args(arguments).output().unwrap().status.success()
+        });
+    };
+    remount("remount,ro");
+    for (name, _) in files {
+        let before = fs::read_to_string(&log).unwrap().len();
+        let said = scene.bad(scene.put(&[name]));
+        assert!(said.contains("the broker's store fails: Read-only file system"), "{name}: {said}");
+        assert!(!said.contains(place), "{said}");
+        let logged = fs::read_to_string(&log).unwrap().split_off(before);
+        let is_whole = |line: &str| line.contains(place) && line.contains("Read-only file system");
+        assert!(logged.lines().any(is_whole), "{name}: {logged}");
+    }
+    remount("remount,rw");
+    files.iter().for_each(|(name, _)| drop(scene.good(scene.put(&[name]))));
+    scene.start_receiver();
+    scene.good(scene.fetch());
+    for (name, _) in files {
+        assert!(fs::read(scene.source().join(name)).unwrap() == fs::read(scene.here().join(name)).unwrap());
+    }
 }

@@ -67,7 +67,7 @@ impl fmt::Display for FaultKind {
             FaultKind::NotFound => "the broker does not have it for this node",
             FaultKind::Exists => "the broker has another object with its id",
             FaultKind::Mismatch => "it is not what was announced",
-            FaultKind::Store => "the broker's store does not answer",
+            FaultKind::Store => "the broker's store fails",
             FaultKind::Full => "the broker has no room left",
             FaultKind::TooMany => "too much is open at the broker at once",
             FaultKind::Ending => "the broker is ending",
