@@ -30,7 +30,7 @@ use strait_transfer::session::{
     DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, Watch, patterns, pull,
     push,
 };
-use strait_transfer::source::{SourceError, Sources};
+use strait_transfer::source::{SourceError, Sources, WalkOptions};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
@@ -85,7 +85,7 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
     let paths: Vec<PathBuf> = paths.iter().map(PathBuf::from).collect();
     let options = TransferOptions { like, ..options(&flags.how) };
     // What is wrong with the paths is said before anything else is done.
-    origin(&paths, &options)?;
+    origin(&paths, &options, false)?;
     let mut outbox = WaitingTransfer::new(flags, &place, &paths);
     if let Some(window) = flags.between {
         return Err(outbox.wait(&format!("goes between {window}"))?);
@@ -94,7 +94,7 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
     let sent = open(&flags.how, &place).and_then(|stream| {
         // A daemon that is lost cannot say where it is.
         outbox.find();
-        push_from(&flags.how, &place, stream, &paths, transfer, options)
+        push_from(&flags.how, &place, stream, &paths, transfer, options, false)
     });
     match sent {
         Ok(()) => {
@@ -114,9 +114,11 @@ pub(crate) fn sync(flags: &SyncFiles) -> CommandResult {
     let TransferOptions { patterns, xattrs, .. } = options(&flags.how);
     let (delete, dry_run) = (flags.delete, flags.dry_run);
     let options = TransferOptions { delete, dry_run, xattrs, patterns, ..TransferOptions::default() };
+    // Before it waits for the peer, and with the folder that is then open once more: it may be unmounted meanwhile.
+    origin(&paths, &options, flags.allow_empty)?;
     let transfer = transfer_name("sync", &place, &paths)?;
     let stream = open(&flags.how, &place)?;
-    Ok(push_from(&flags.how, &place, stream, &paths, transfer, options)?)
+    Ok(push_from(&flags.how, &place, stream, &paths, transfer, options, flags.allow_empty)?)
 }
 
 /// Gets files and folders.
@@ -194,7 +196,9 @@ fn options(flags: &TransferFlags) -> TransferOptions {
     TransferOptions { xattrs: flags.xattrs, patterns: flags.patterns.0.clone(), ..TransferOptions::default() }
 }
 
-fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Failure> {
+/// What is sent of these paths. What is to make a peer's folder empty has to be asked for with `allow_empty`: most often nothing is mounted
+/// where the files were.
+fn origin(paths: &[PathBuf], options: &TransferOptions, allow_empty: bool) -> Result<DiskOrigin, Failure> {
     let mut sources = Sources::default();
     for path in paths {
         let shown = Printable(path.as_os_str().as_bytes()).to_string();
@@ -209,6 +213,16 @@ fn origin(paths: &[PathBuf], options: &TransferOptions) -> Result<DiskOrigin, Fa
         })?;
     }
     let patterns = patterns(&options.patterns).map_err(|fault| wrong(fault_text(&fault)))?;
+    let walk = WalkOptions { patterns: patterns.clone(), xattrs: false };
+    if options.delete && !allow_empty && sources.are_empty(walk) {
+        let shown = paths.iter().map(|path| Printable(path.as_os_str().as_bytes()).to_string());
+        let shown = shown.collect::<Vec<_>>().join(" ");
+        let cause = format!(
+            "there is nothing to send in {shown}, and `--delete` would remove all at the peer: nothing was done"
+        );
+        return Err(Failure::new(cause)
+            .remedy("look whether it is mounted; `--allow-empty` makes the peer's folder empty, too"));
+    }
     Ok(DiskOrigin::new(sources, patterns, options.xattrs))
 }
 
@@ -223,12 +237,13 @@ fn push_from(
     paths: &[PathBuf],
     transfer: [u8; 16],
     options: TransferOptions,
+    allow_empty: bool,
 ) -> Result<(), NoStream> {
     let hello = pushing(place.clone(), transfer, options.clone())?;
     let node = stream.node().clone();
     run(flags, stream, (Some(place), None), |ends, watch| {
         let copies = if options.dry_run { None } else { kept::copies(&node, place) };
-        let mut origin = origin(paths, &options)?.keeping(copies);
+        let mut origin = origin(paths, &options, allow_empty)?.keeping(copies);
         let ended = push(ends, hello.clone(), &mut origin, watch);
         kept::complain(&mut origin);
         Ok(ended)

@@ -185,7 +185,7 @@ const PRINTING: [&[&str]; 33] = [
     &["ls", "office:inbox"],
     &["ls", "office:inbox", "--json"],
     &["get", "office:inbox/letter", "files"],
-    &["sync", "empty", "office:inbox/again", "--delete"],
+    &["sync", "empty", "office:inbox/again", "--delete", "--allow-empty"],
     &["outbox"],
     &["outbox", "--json"],
     &["login", "--here"],

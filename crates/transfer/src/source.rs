@@ -152,6 +152,16 @@ impl Sources {
         Walk::new(self.roots.clone(), options)
     }
 
+    /// Returns true if a walk would find nothing to send: no file, no symlink, no folder but those whose content is sent. What cannot be
+    /// read may be something.
+    #[must_use]
+    pub fn are_empty(&self, options: WalkOptions) -> bool {
+        self.walk(options).all(|found| match found {
+            Ok(entry) => entry.path.is_none(),
+            Err(skipped) => matches!(skipped.reason, SkipReason::NotSent | SkipReason::Vanished),
+        })
+    }
+
     /// Opens a file that a walk found.
     ///
     /// # Errors

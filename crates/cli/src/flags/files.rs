@@ -84,6 +84,9 @@ pub(crate) struct SyncFiles {
     /// Remove what is there and not here
     #[arg(long)]
     pub(crate) delete: bool,
+    /// Remove all that is there also if nothing is here, such as where nothing is mounted
+    #[arg(long, requires = "delete")]
+    pub(crate) allow_empty: bool,
     /// Say what would be sent and removed, and change nothing
     #[arg(long)]
     pub(crate) dry_run: bool,

@@ -164,7 +164,7 @@ fn names_of_a_peer_do_not_write_on_the_terminal() {
         &["ls", "site-b:inbox", "--json"],
         &["get", "site-b:inbox", "back", "--max-rate", "1Mbit"],
         &["get", "site-b:inbox", "back", "--json"],
-        &["sync", "empty", "site-b:inbox", "--delete", "--dry-run"],
+        &["sync", "empty", "site-b:inbox", "--delete", "--allow-empty", "--dry-run"],
     ];
     for name in ["back", "empty"] {
         fs::create_dir(sites.here.join(name)).unwrap();

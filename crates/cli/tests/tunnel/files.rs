@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -227,6 +228,37 @@ fn a_folder_is_sent_listed_got_back_and_kept_in_step() {
 }
 
 #[test]
+fn a_folder_with_nothing_in_it_removes_nothing_unless_that_is_asked_for() {
+    if !allowed() {
+        return;
+    }
+    let offices = Offices::new(fast(), "");
+    fs::create_dir(offices.here.join("source")).unwrap();
+    let there = offices.inbox.join("source");
+    for name in ["deep", "deep/er"] {
+        fs::create_dir_all(there.join(name)).unwrap();
+        fs::write(there.join(name).join("file"), name).unwrap();
+    }
+    let before = snapshot(&there);
+    let sync = ["sync", "source", "site-b:inbox/source", "--delete"];
+    let refused = |more: &[&str]| {
+        let said = offices.bad(0, 1, &[&sync, more].concat());
+        assert!(said.contains("nothing to send in source/") && said.contains("--allow-empty"), "{said}");
+        assert!(snapshot(&there) == before, "{more:?}");
+    };
+    // As a mount point is without its disk.
+    refused(&[]);
+    refused(&["--dry-run"]);
+    let left_out = ["socket", "object.o"].map(|name| offices.here.join("source").join(name));
+    drop(UnixListener::bind(&left_out[0]).unwrap());
+    fs::write(&left_out[1], "").unwrap();
+    refused(&["--exclude", "*.o"]);
+    left_out.iter().for_each(|path| fs::remove_file(path).unwrap());
+    offices.good(&[&sync[..], &["--allow-empty"]].concat());
+    assert!(fs::read_dir(&there).unwrap().next().is_none());
+}
+
+#[test]
 fn a_file_that_is_like_another_costs_what_is_new() {
     if !allowed() {
         return;
@@ -356,8 +388,8 @@ fn who_may_only_write_sees_the_same_by_every_command_whatever_is_there() {
         &["sync", "same", "site-b:inbox"],
         &["sync", "new", "site-b:inbox"],
         &["sync", "new", "site-b:inbox", "--dry-run"],
-        &["sync", "empty", "site-b:inbox", "--delete"],
-        &["sync", "empty", "site-b:inbox", "--delete", "--dry-run"],
+        &["sync", "empty", "site-b:inbox", "--delete", "--allow-empty"],
+        &["sync", "empty", "site-b:inbox", "--delete", "--allow-empty", "--dry-run"],
         &["sync", "empty", "site-b:inbox/salary.txt"],
     ];
     for command in commands {

@@ -202,7 +202,7 @@ impl DeliveryTry {
         let paths: Vec<PathBuf> = transfer.order.paths.iter().map(PathBytes::to_path).collect();
         let node = CarryingNode::Running(self.here.interface.clone());
         let copies = kept::copies(&node, &self.place(transfer));
-        let mut origin = origin(&paths, &options)?.keeping(copies);
+        let mut origin = origin(&paths, &options, false)?.keeping(copies);
         let ended = self.send(home, transfer, options, (&mut origin, event));
         kept::complain(&mut origin);
         ended
