@@ -23,6 +23,8 @@ const BEGINNING: Time = Time::from_millis(1000);
 const LOOK_UP: Duration = Duration::from_millis(20);
 /// Things that may happen at one instant; more mean that a key manager asks for the same time for ever.
 const AT_ONCE: u32 = 2_000;
+/// Datagrams of all nodes within a second, at most; more are a storm. 256 runs had fewer than 150 in any.
+const IN_A_SECOND: u64 = 300;
 
 /// What a run came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +63,8 @@ pub(super) struct KeyWorld {
     moves: u16,
     happenings: EventQueue<KeyHappening>,
     at_once: u32,
+    /// The last second that began, and what had been sent by then.
+    second: (Time, u64),
     random: Random,
     summary: KeySummary,
 }
@@ -83,6 +87,7 @@ impl KeyWorld {
             moves: 0,
             happenings: EventQueue::default(),
             at_once: 0,
+            second: (BEGINNING, 0),
             random: Random::new(settings.seed.into()),
             summary: KeySummary::default(),
         };
@@ -129,6 +134,12 @@ impl KeyWorld {
             format!("time stands still at {next:?}: {due:?}")
         })?;
         self.now = next;
+        if next.since(self.second.0) >= Duration::from_secs(1) {
+            self.second = (next, self.summary.sent);
+        }
+        hold(self.summary.sent - self.second.1 <= IN_A_SECOND, || {
+            format!("a storm: more than {IN_A_SECOND} datagrams since {:?}", self.second.0)
+        })?;
         match timer {
             Some((at, node)) if happening.is_none_or(|happening| at < happening) => {
                 self.nodes[node].control.timeout(next);
