@@ -70,7 +70,7 @@ pub enum StoreFault {
     Failed(#[from] StoreFailure),
 }
 
-/// What failed: all of it for the log, and for peers words that name no place.
+/// A failure: all of it for the log, and for peers words that name no place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{all}")]
 pub struct StoreFailure {
@@ -108,7 +108,7 @@ impl StoreFault {
         StoreFault::Failed(StoreFailure { all, words: system_words(error), lasts })
     }
 
-    /// Whether the same may succeed soon.
+    /// Returns true if the same may succeed soon.
     fn passes(&self) -> bool {
         matches!(self, StoreFault::Failed(failure) if !failure.lasts)
     }

@@ -64,7 +64,7 @@ pub(crate) struct Upload {
     /// Room for the growing piece, and for the manifest.
     room: Reserved,
     manifest_room: Reserved,
-    /// Why bytes were lost that the client need not say again, if they were.
+    /// The reason for which bytes were lost that the client need not say again, if they were.
     lost: Option<BrokerFault>,
     /// True if this stream counted it as an upload of its sender, which it is until it is an object.
     counts: bool,

@@ -196,7 +196,7 @@ fn options(flags: &TransferFlags) -> TransferOptions {
     TransferOptions { xattrs: flags.xattrs, patterns: flags.patterns.0.clone(), ..TransferOptions::default() }
 }
 
-/// What is sent of these paths. What is to make a peer's folder empty has to be asked for with `allow_empty`: most often nothing is mounted
+/// Opens what is sent of these paths. To make a peer's folder empty needs `allow_empty`: most often nothing is mounted
 /// where the files were.
 fn origin(paths: &[PathBuf], options: &TransferOptions, allow_empty: bool) -> Result<DiskOrigin, Failure> {
     let mut sources = Sources::default();

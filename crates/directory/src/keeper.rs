@@ -70,7 +70,7 @@ pub(crate) struct Keeper {
     news: broadcast::Sender<News>,
     etcd: Option<Arc<Etcd>>,
     pub(crate) counters: Counters,
-    /// Told when the store has to be opened anew.
+    /// A signal that the store has to be opened anew.
     broken: Notify,
 }
 

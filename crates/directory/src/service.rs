@@ -24,7 +24,7 @@ const WAITING: i32 = 4096;
 const SWEEP: Duration = Duration::from_secs(3600);
 /// How many of them in one transaction.
 const SWEPT: usize = 1000;
-/// How long answers have that say why the store does not go on, before the process ends.
+/// The time that answers have which say why the store does not go on, before the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why there is no directory.

@@ -185,7 +185,7 @@ impl Outbound {
         if core::mem::replace(&mut self.generation, generation) != generation {
             for link in self.links.values_mut() {
                 link.association.sa = None;
-                // What waits is of another machine's connections.
+                // The segments in it are of another machine's connections.
                 link.outage = outage::Outage::default();
             }
         }
@@ -392,17 +392,16 @@ impl Outbound {
                 continue;
             };
             link.reporting.listed = false;
-            if link.return_due(quiet).is_some_and(|due| due <= now) {
+            let is_due = link.return_due(quiet).is_some_and(|due| due <= now);
+            if is_due || link.outage_due().is_some() {
                 link.refresh(now);
                 let tx = &mut self.stages.context(link, now, &mut *outlet);
-                self.stages.transmitter.report_due(tx);
-                self.stages.transmitter.receipts_due(tx);
-                self.scheduler.list(tx.link);
-            }
-            if link.outage_due().is_some() {
-                link.refresh(now);
-                let tx = &mut self.stages.context(link, now, &mut *outlet);
-                if tx.link.association.can_send() {
+                if is_due {
+                    self.stages.transmitter.report_due(tx);
+                    self.stages.transmitter.receipts_due(tx);
+                }
+                // The end of an outage is looked for at any time.
+                if tx.link.outage_due().is_some() {
                     self.stages.attend_outage(tx);
                 }
                 self.scheduler.list(tx.link);

@@ -42,7 +42,7 @@ pub struct PathStatus {
     pub loss: f64,
     /// How datagrams are lost while no queue stands, over more of them: a first guess for another time.
     pub losses: LossPattern,
-    /// Whether the path clears ECN marks, so that datagrams have none.
+    /// True if the path clears ECN marks, so that datagrams have none.
     pub clears_marks: bool,
     /// Delivery reports that contradict what was sent, and were ignored.
     pub refused: u64,

@@ -1,4 +1,4 @@
-//! Whether a path leaves ECN marks on datagrams (RFC 9000 section 13.4.2). A path that clears them may also clear the mark of a router
+//! A watch over paths that clear the ECN marks of datagrams (RFC 9000 section 13.4.2). Such a path may also clear the mark of a router
 //! that is congested: hosts would hear of no congestion, neither by marks nor by losses.
 
 use strait_wire::delivery::Delivery;
@@ -25,7 +25,7 @@ pub(super) struct MarkWatch {
 struct SentCount {
     /// The number of the last.
     last: u64,
-    /// How many had a mark.
+    /// The number of those with a mark.
     marked: u64,
 }
 

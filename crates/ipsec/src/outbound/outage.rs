@@ -222,7 +222,7 @@ const fn is_after(one: u32, other: u32) -> bool {
 }
 
 impl TxStages {
-    /// Lets what waits for the end of an outage leave, if it has ended, or finds that out by a probe that is due.
+    /// Sends the kept segments if the outage has ended, or a probe that is due to find that out.
     pub(super) fn attend_outage(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         let heard = tx.link.spec.counters.in_datagrams.get();
         if tx.link.outage.is_over(heard) {

@@ -42,7 +42,7 @@ pub(crate) struct Pacing {
     loss: f64,
     /// How datagrams are lost while no queue stands.
     pub(super) losses: LossEstimate,
-    /// Whether the path leaves ECN marks.
+    /// The ECN marks that the path leaves or clears.
     pub(super) marks: MarkWatch,
     /// The last few reports in a row that told of a standing delay.
     delayed: u8,

@@ -25,7 +25,7 @@ struct CurrentPath {
     remembered: Option<PathFound>,
     /// Delivery reports by the last look: without more there is nothing new.
     reports: u64,
-    /// Whether it cleared ECN marks then.
+    /// True if it cleared ECN marks then.
     clears_marks: bool,
 }
 

@@ -30,7 +30,8 @@ struct Talker {
 }
 
 impl Talker {
-    fn new((from, to): Way, port: u16, round_trip: Duration) -> Talker {
+    fn new(way: Way, port: u16, round_trip: Duration) -> Talker {
+        let (from, to) = way;
         let patience = SHORTEST + round_trip;
         let (timer, due) = (patience, Time::ZERO);
         let shapes = [v4(from, to, port), v4(to, from, port)];
@@ -123,7 +124,7 @@ const BOTH: [Way; 2] = [(A, B), (B, A)];
 
 /// Cuts these ways for so many seconds while streams go these ways over links like these; says how long after the return segments come
 /// to all their receivers, and new ones leave.
-fn outage((cut, streams): (&[Way], &[Way]), away: u64, (delay, rate): (u64, Option<u64>)) -> [Duration; 2] {
+fn outage(cut: &[Way], streams: &[Way], away: u64, delay: u64, rate: Option<u64>) -> [Duration; 2] {
     let _seed = Seed(away);
     let mut network = joined(away, |pair| far(pair, delay, rate));
     let stream = |(way, port)| Talker::new(way, port, millis(2 * delay));
@@ -149,11 +150,11 @@ fn streams_go_on_within_a_second_and_a_round_trip_of_the_links_return() {
     for away in [3, 8, 30, 120] {
         for (delay, rate) in [(30, None), (300, None), (30, Some(64_000))] {
             let (round_trip, limit) = (millis(2 * delay), seconds(1) + millis(2 * delay));
-            let [came, on] = outage((&BOTH, &BOTH), away, (delay, rate));
+            let [came, on] = outage(&BOTH, &BOTH, away, delay, rate);
             assert!(came <= limit, "{away} s at {rate:?}, {delay} ms away: {came:?}");
             assert!(on <= limit + round_trip, "{away} s at {rate:?}, {delay} ms away: {on:?}");
             for way in [&BOTH[..1], &BOTH[1..]] {
-                let [_, on] = outage((way, &BOTH[..1]), away, (delay, rate));
+                let [_, on] = outage(way, &BOTH[..1], away, delay, rate);
                 assert!(on <= limit + round_trip, "{away} s of {way:?} at {rate:?}, {delay} ms away: {on:?}");
             }
         }
@@ -164,7 +165,7 @@ fn streams_go_on_within_a_second_and_a_round_trip_of_the_links_return() {
 fn streams_go_on_soon_after_an_outage_of_any_length() {
     // The host of a stream gives up after 15 min (Linux's tcp_retries2).
     for away in [300, 900] {
-        let [came, _] = outage((&BOTH, &BOTH), away, (30, None));
+        let [came, _] = outage(&BOTH, &BOTH, away, 30, None);
         // Probes are a 200th of the silence apart.
         assert!(came <= seconds(away) / 200 + millis(100), "{away}: {came:?}");
     }

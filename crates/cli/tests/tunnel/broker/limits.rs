@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use strait_testbed::{DaemonProcess, program_with_mounts};
@@ -71,6 +71,17 @@ fn a_receiver_that_was_removed_gets_nothing_and_nothing_more_is_taken_for_it() {
     assert!(refused.contains("site-c") || refused.contains("receiver"), "{refused}");
 }
 
+/// Starts the broker of a scene with a disk of its own mounted at `place`, and more lines in its configuration.
+fn start_on_a_disk(scene: &mut Scene, place: &Path, options: &str, lines: &str) {
+    fs::create_dir(place).unwrap();
+    let wrapper = scene.dir.path().join("strait-with-a-disk");
+    let mount = format!("mount -t tmpfs -o {options} none '{}'", place.display());
+    program_with_mounts(program(), &wrapper, &mount).unwrap();
+    let config = scene.post.configure_broker(lines, "").unwrap();
+    let (host, folder) = (&scene.post.hosts.b, scene.post.broker.folder().join("run"));
+    scene.broker = Some(DaemonProcess::start_broker(host, &wrapper, &config, &folder).unwrap());
+}
+
 #[test]
 fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_room() {
     if !allowed_with_broker() {
@@ -78,16 +89,11 @@ fn a_full_disk_acknowledges_nothing_and_goes_on_when_there_is_room() {
     }
     let mut scene = Scene::idle();
     let store = scene.post.broker.folder().join("store");
-    fs::create_dir(&store).unwrap();
     // A disk of 24 MiB, which is there for the broker alone. (A [`strait_testbed::SmallDisk`] has no path of its own.)
-    let wrapper = scene.dir.path().join("strait-with-a-small-disk");
-    let mount = format!("mount -t tmpfs -o size=24m,mode=700 none '{}'", store.display());
-    program_with_mounts(program(), &wrapper, &mount).unwrap();
-    let config = scene.post.configure_broker(&scene.store(), "").unwrap();
-    let (host, folder) = (&scene.post.hosts.b, scene.post.broker.folder().join("run"));
-    let broker = DaemonProcess::start_broker(host, &wrapper, &config, &folder).unwrap();
-    let disk = PathBuf::from(format!("/proc/{}/root{}", broker.pid(), store.display()));
-    scene.broker = Some(broker);
+    let lines = scene.store();
+    start_on_a_disk(&mut scene, &store, "size=24m,mode=700", &lines);
+    let pid = scene.broker.as_ref().unwrap().pid();
+    let disk = PathBuf::from(format!("/proc/{pid}/root{}", store.display()));
     scene.start_sender();
     fs::write(scene.source().join("file"), noise(9_000_000, 1)).unwrap();
     let filler = disk.join("filler");
@@ -111,17 +117,11 @@ fn a_store_that_cannot_be_written_is_named_to_the_sender_without_its_place() {
     let mut scene = Scene::idle();
     // A disk with the store and the spool, so that pieces become objects by their name. The audit log, which stays open, is elsewhere.
     let disk = scene.post.broker.folder().join("disk");
-    fs::create_dir(&disk).unwrap();
-    let wrapper = scene.dir.path().join("strait-with-a-disk");
-    let mount = format!("mount -t tmpfs -o mode=700 none '{}'", disk.display());
-    program_with_mounts(program(), &wrapper, &mount).unwrap();
     let place = disk.to_str().unwrap();
     let lines = format!("store = \"{place}/store\"\nspool = \"{place}/spool\"\naudit = \"{place}.audit\"\n");
-    let config = scene.post.configure_broker(&lines, "").unwrap();
-    let (host, folder) = (&scene.post.hosts.b, scene.post.broker.folder().join("run"));
-    let broker = DaemonProcess::start_broker(host, &wrapper, &config, &folder).unwrap();
+    start_on_a_disk(&mut scene, &disk, "mode=700", &lines);
+    let broker = scene.broker.as_ref().unwrap();
     let (pid, log) = (broker.pid().to_string(), broker.log());
-    scene.broker = Some(broker);
     scene.start_sender();
     let files = [("small", 1000), ("large", 9_000_000)];
     files.iter().for_each(|(name, length)| fs::write(scene.source().join(name), noise(*length, 1)).unwrap());

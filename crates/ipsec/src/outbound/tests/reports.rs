@@ -252,17 +252,7 @@ fn report_that_rides_costs_less_than_one_alone() {
 #[test]
 fn standard_peer_gets_no_reports() {
     let mut sender = Sender::new(Payloads::STANDARD, 1500, None, Vec::new());
-    let delivery = Delivery {
-        spi: SPI,
-        gaps: 0,
-        datagrams: 5,
-        bytes: 5000,
-        highest: 6,
-        received_at: 1,
-        marked: Some(0),
-    };
-    let told = Reception { delivery, loss_event_rate: 0, marked: false, pressing: true, echo: None };
-    sender.order(Order::Received(PEER, told));
+    sender.order(Order::Received(PEER, arrived(true)));
     sender.order(Order::Delivered(PEER, received(1, 1)));
     assert_eq!((sender.wire.datagrams.len(), sender.dropped()), (0, 0));
     assert_eq!(sender.peer.path.get(), None);

@@ -233,7 +233,8 @@ impl Link {
         Some(receipts)
     }
 
-    /// Returns the time at which a delivery report, receipts for blocks or a probe of a silent path leave alone: never from a node that is `quiet`.
+    /// Returns the time at which a delivery report, receipts for blocks or a probe of a silent path leave alone: never from a node that
+    /// is `quiet`.
     pub(in crate::outbound) fn return_due(&self, quiet: bool) -> Option<Time> {
         if quiet {
             return None;

@@ -24,7 +24,7 @@ pub(super) struct TunnelWatch {
     change: NetworkChange,
     due: Time,
     budget: Budget,
-    /// When a look first found no interface, and whether that was said.
+    /// The time of the first look that found no interface, and true once that was said.
     gone: Option<(Time, bool)>,
 }
 
