@@ -38,6 +38,8 @@ pub struct StreamLink {
     sessions: Tally,
     /// Processes of the peer that followed another.
     restarts: Tally,
+    /// Processes of the peer that said that they end.
+    stops: Tally,
 }
 
 impl StreamLink {
@@ -85,6 +87,17 @@ impl StreamLink {
     /// Another process of the peer agreed to a session.
     pub fn note_restart(&self) {
         self.restarts.add(1);
+    }
+
+    /// Counts how often the peer said that it is being stopped. What connections there were before have ended with it.
+    #[must_use]
+    pub fn stops(&self) -> u64 {
+        self.stops.get()
+    }
+
+    /// The peer said that it is being stopped.
+    pub fn note_stop(&self) {
+        self.stops.add(1);
     }
 
     pub(crate) fn note_left(&self, bytes: usize) {

@@ -169,6 +169,13 @@ impl SimNetwork {
         self.with(node, |node| node.remove_peer(peer.peer(), now));
     }
 
+    /// The node says to its peers that it ends, and does nothing more.
+    pub fn stop(&mut self, id: NodeId) {
+        let now = self.now;
+        self.with(id, |node| node.say_goodbye(now));
+        self.set_suspended(id, true);
+    }
+
     /// The node loses all it knew and starts again from its configuration.
     ///
     /// # Errors

@@ -379,6 +379,13 @@ impl SimNode {
         self.settle(now);
     }
 
+    /// Says to all peers that this node ends.
+    pub(crate) fn say_goodbye(&mut self, now: Time) {
+        self.world.now = now;
+        self.control.say_goodbye();
+        self.settle(now);
+    }
+
     pub(crate) fn remove_peer(&mut self, peer: PeerId, now: Time) {
         self.world.now = now;
         let mut policies = Policies::clone(&self.policies);
@@ -517,7 +524,9 @@ impl SimNode {
             }
             self.outbound.release(now, &mut self.world);
             self.inbound.release(now, &mut self.world);
-            if !self.carry_streams(now) && quiet && self.world.notices.is_empty() {
+            let carried = self.carry_streams(now);
+            // Streams have the key manager begin connections.
+            if !self.act(now) && !carried && quiet && self.world.notices.is_empty() {
                 break;
             }
         }
@@ -534,10 +543,12 @@ impl SimNode {
         any
     }
 
-    /// Carries out the actions of the key manager.
-    fn act(&mut self, now: Time) {
+    /// Carries out the actions of the key manager; says whether there were any.
+    fn act(&mut self, now: Time) -> bool {
         self.clock.store(now.as_nanos() / 1000, Ordering::Relaxed);
+        let mut any = false;
         while let Some(action) = self.control.poll_action() {
+            any = true;
             match action {
                 Action::Out(order) => self.outbound.handle(order, now, &mut self.world),
                 Action::In(order) => self.inbound.handle(order),
@@ -549,6 +560,7 @@ impl SimNode {
                 Action::DangerKey(_) | Action::Unlisted(..) | Action::LookUp(_) => {}
             }
         }
+        any
     }
 }
 

@@ -346,6 +346,7 @@ impl PeerRecord {
             self.initiation.want(now + PERSEVERANCE);
         }
         self.stopped = Some(now);
+        self.config.spec.counters.stream.note_stop();
         context.order_out(outbound::Order::Withdraw(self.id(), spi));
         context.log(ControlEvent::Stopped { peer: self.id() });
         context.tick_from(now);

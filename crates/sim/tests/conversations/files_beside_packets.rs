@@ -263,6 +263,26 @@ fn streams_to_a_restarted_peer_are_given_up_with_the_session_that_says_so() {
 }
 
 #[test]
+fn nothing_is_sent_to_a_peer_that_has_said_that_it_ends() {
+    for after in [1_000, 3_010, 3_020, 3_030] {
+        let _seed = Seed(17);
+        let mut network = site(17, 1_540_000, millis(50), LossModel::None);
+        // A long one is under way both ways.
+        let bytes = if after == 1_000 { 10_000 } else { 20_000_000 };
+        network.send_stream(A, B, bytes, StreamPriority::Normal);
+        network.run_for(millis(after));
+        network.stop(A);
+        network.run_for(seconds(1));
+        let sent = network.link(B, A).counters().entered;
+        network.run_for(seconds(300));
+        assert_eq!(network.link(B, A).counters().entered, sent, "{after} ms");
+        let lost = network.node(B).streams().tally().lost.clone();
+        assert!(lost.iter().all(|why| why.to_string().contains("the peer was stopped")), "{lost:?}");
+        assert_eq!(lost.len(), usize::from(after > 1_000), "{lost:?}");
+    }
+}
+
+#[test]
 fn a_stream_to_a_restarted_peer_begins_on_a_connection_that_it_has() {
     for used in [false, true] {
         let _seed = Seed(14);

@@ -115,8 +115,8 @@ impl ConnectionPool {
     }
 
     /// Forgets a connection without a word.
-    pub(super) fn forget(&mut self, handle: usize) {
-        self.lose_streams(handle, "the peer was removed");
+    pub(super) fn forget(&mut self, handle: usize, why: &str) {
+        self.lose_streams(handle, why);
         if let Some(connection) = self.live.remove(&handle) {
             self.out.to_endpoint.push_back((connection.handle, EndpointEvent::drained()));
             self.out.stirred.remove(&handle);

@@ -6,6 +6,7 @@
 //!                                   go first
 //! silent for 15 s                -> a handshake of the key manager looks for the peer
 //! silent, and the peer is heard  -> it has lost the connection, or moved: given up if that stays so for 3 s
+//! the peer says that it ends     -> forgotten without a word: a datagram for it would only begin a handshake with nobody
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
 //!                                   and it is given up if it says nothing for 3 s; at once if the session says that it was
 //! no streams for a minute        -> forgotten without a word; the end that began it goes first
@@ -47,6 +48,9 @@ const IDLE: Duration = Duration::from_secs(60);
 /// Connections with one peer at most: one from each end, and one of each that is being renewed.
 const CONNECTIONS: usize = 4;
 
+/// Why streams to a peer end that has said that it is being stopped.
+pub(super) const STOPPED: &str = "the peer was stopped";
+
 /// What is known of a connection's life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
@@ -71,6 +75,8 @@ pub(super) struct Watch {
     sessions: u64,
     /// The same of the peer's restarts.
     restarts: u64,
+    /// Ends of the peer's processes that it had announced when the connection began.
+    stops: u64,
 }
 
 impl Watch {
@@ -91,6 +97,7 @@ impl Watch {
             doubted_at: None,
             sessions: 0,
             restarts: 0,
+            stops: 0,
         }
     }
 
@@ -100,7 +107,12 @@ impl Watch {
 
     /// It begins within the newest session of this link.
     pub(super) fn begins_in(&mut self, link: &StreamLink) {
-        (self.sessions, self.restarts) = (link.sessions(), link.restarts());
+        (self.sessions, self.restarts, self.stops) = (link.sessions(), link.restarts(), link.stops());
+    }
+
+    /// True if the peer's process at the other end of the connection has ended, as it said.
+    pub(super) fn is_over(&self, link: &StreamLink) -> bool {
+        link.stops() != self.stops
     }
 
     /// True if the peer was restarted since this was called last: it has lost the connection. One that is no older than an attempt may be
@@ -220,7 +232,10 @@ impl Streams {
     fn look(&mut self, handle: usize, now: Time) {
         let Some(connection) = self.pool.live.get_mut(&handle) else { return };
         let peer = self.peers.get(&connection.peer).filter(|_| !connection.is_idle(now));
-        let Some(peer) = peer else { return self.pool.forget(handle) };
+        let Some(peer) = peer else { return self.pool.forget(handle, "the peer was removed") };
+        if connection.watch.is_over(&peer.counters.stream) {
+            return self.pool.forget(handle, STOPPED);
+        }
         let pause = if connection.is_pressing() { ASK_FIRST } else { ASK };
         let unheard = if connection.is_all_pressing() { UNHEARD_FIRST } else { UNHEARD };
         let LiveConnection { quic, watch, .. } = connection;
