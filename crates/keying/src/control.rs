@@ -34,7 +34,7 @@ use strait_wire::{Spi, Tos};
 
 use crate::channel::Channels;
 use crate::directory::LookUpEnd;
-use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite};
+use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite, KemKey};
 use crate::tls::{AllowList, draw_anew};
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
 pub use sessionless::{
@@ -94,6 +94,13 @@ impl Control {
     pub fn begin_sessionless(&mut self, settings: SessionlessSettings) {
         let peers = self.sessionless.insert(Box::new(SessionlessPeers::new(settings)));
         self.sessions.context.order_in(inbound::Order::HeaderGate(peers.gate()));
+    }
+
+    /// Takes this node's ML-KEM key, if it has none yet.
+    pub fn take_kem_key(&mut self, kem: KemKey) {
+        if let Some(peers) = &mut self.sessionless {
+            peers.take_kem_key(kem);
+        }
     }
 
     /// This node's public key.

@@ -65,6 +65,30 @@ fn the_first_ping_between_nodes_with_cards_is_answered_under_ml_kem() {
     assert_eq!(key_packets(&captured, FrameDirection::There), sent);
 }
 
+/// The cards are made, and with them the ML-KEM keys, when both nodes run.
+#[test]
+fn cards_that_are_made_later_count_from_a_reload_on() {
+    if !allowed() {
+        return;
+    }
+    let (mut pair, _relay, captured) = tapped(|_, _| true);
+    for which in [0, 1] {
+        pair.start(which, KEYING);
+    }
+    pair.tcp(0, Family::V4, 100_000);
+    let lines = with_cards(&pair, "");
+    for which in [0, 1] {
+        let (site, peer) = (&pair.sites[which], &pair.sites[1 - which]);
+        site.configure("strait", &[peer], Extra { peer: &lines[which], ..KEYING }).unwrap();
+        pair.daemon(which).reload().unwrap();
+    }
+    for from in [0, 1] {
+        pair.tcp(from, Family::V4, 100_000);
+        assert_eq!(sessionless(&pair, from)["hybrid"], true);
+    }
+    assert!(key_packets(&captured, FrameDirection::There) > 0, "{:?}", kinds(&captured));
+}
+
 #[test]
 fn either_daemon_with_cards_may_be_killed_and_what_crossed_is_refused() {
     if !allowed() {

@@ -33,7 +33,7 @@ use zeroize::Zeroizing;
 use super::context::ControlContext;
 use crate::keystream::Keystream;
 use crate::sessionless::{
-    Compression, EpochLength, HeaderScreen, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now,
+    Compression, EpochLength, HeaderScreen, KemKey, KeyCard, KijAlgorithm, KnownSender, NodeKeys, Now,
     PacketAlgorithms, PacketKeyLimits, Protection, Receiver, ReceiverSettings, SendMark, Sender,
     SenderSettings, WallTime,
 };
@@ -163,6 +163,11 @@ impl SessionlessPeers {
             freed: Vec::new(),
             fading: Vec::new(),
         }
+    }
+
+    /// Takes this node's ML-KEM key, if it has none yet.
+    pub(crate) fn take_kem_key(&mut self, kem: KemKey) {
+        self.own.kem.get_or_insert(kem);
     }
 
     /// What the packet path asks before it passes a header on.

@@ -7,17 +7,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use strait_keying::PublicKey;
+use strait_keying::sessionless::KemKey;
 use zeroize::Zeroizing;
 
 use super::beside::{Access, Files, OnDisk};
-use super::{Config, ConfigError, FILE_MAX, KeyFileError, sections};
+use super::{Config, ConfigError, FILE_MAX, KeyFileError, kem_key_file, sections};
 
 /// Most files with manual keys, four for each of some ten thousand peers, and most bytes of a name or a key.
 const KEYS_MAX: u64 = 65_536;
 const KEY_MAX: u64 = 8192;
 
-/// The text of a configuration, whose it is, and the manual keys in files of their own. The private key and the token,
-/// which only a start reads, are not in it.
+/// The text of a configuration, whose it is, and the keys in files of their own: manual keys, and the node's ML-KEM key. The private
+/// key and the token, which only a start reads, are not in it.
 pub(crate) struct HandedConfig {
     access: Access,
     text: Zeroizing<String>,
@@ -37,6 +38,25 @@ impl HandedConfig {
         let files = Noted { disk: OnDisk { access, known, token_known: true }, keys: RefCell::default() };
         let config = sections::read(&text, path, &files)?;
         Ok((HandedConfig { access, text, keys: files.keys.into_inner() }, config))
+    }
+
+    /// Takes in the ML-KEM key of the node with this configuration, which it may not have had when it was started.
+    ///
+    /// # Errors
+    /// [`KeyFileError`] with the remedy.
+    pub(crate) fn add_kem_key(&mut self, config: &Config) -> Result<(), KeyFileError> {
+        let (Some(private), Some(key)) = (&config.node.private_key_file, config.kem_key()?) else {
+            return Ok(());
+        };
+        let path = kem_key_file(private);
+        let text = key.expose_line().map_err(|_| KeyFileError::NotAKemKey { path: path.clone() })?;
+        self.keys.insert(path, text);
+        Ok(())
+    }
+
+    /// The ML-KEM key beside this private key.
+    pub(crate) fn kem_key(&self, private: &Path) -> Option<KemKey> {
+        self.keys.get(&kem_key_file(private))?.parse().ok()
     }
 
     /// Its text.

@@ -47,9 +47,12 @@ impl Daemon {
     /// Reads the file again and makes what is new in it so; says what that was.
     pub(super) fn reload(&mut self) -> Result<Changes, ReloadError> {
         let known = self.config.node.private_key_file.clone();
+        let handed = self.starter.read_again()?;
+        let kem = known.as_deref().and_then(|file| handed.kem_key(file));
         let known = known.map(|file| (file, self.control.public()));
-        let mut config = self.starter.read_again()?.config(&self.path, known)?;
+        let mut config = handed.config(&self.path, known)?;
         let new = self.prepare(&config)?;
+        self.take_kem_key(kem);
         self.begin_sessionless(&config)?;
         let mut need_restart = keep_fixed(&self.config, &mut config);
         if self.direct.is_none() && config.peers.iter().any(PeerSection::wants_direct) {

@@ -87,6 +87,15 @@ impl Daemon {
         Ok(())
     }
 
+    /// Takes the ML-KEM key that was made since the start; peers that have this node's card use it.
+    pub(super) fn take_kem_key(&mut self, kem: Option<KemKey>) {
+        match (&mut self.sessionless.kept, kem) {
+            (Some((keys, _)), Some(kem)) => drop(keys.kem.get_or_insert(kem)),
+            (None, Some(kem)) => self.control.take_kem_key(kem),
+            (_, None) => {}
+        }
+    }
+
     /// Tells the key manager of a peer, or what changed of it.
     pub(super) fn enter_sessionless(&mut self, peer: &PeerSection, section: &SessionlessSection) {
         let spec = self.roster.enter(peer);

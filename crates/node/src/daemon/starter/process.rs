@@ -259,8 +259,9 @@ impl StarterProcess {
     }
 
     fn read_again(&mut self) -> Result<HandedConfig, Refusal> {
-        let (handed, mut config) = HandedConfig::read(&self.path, self.known.clone()).map_err(text)?;
+        let (mut handed, mut config) = HandedConfig::read(&self.path, self.known.clone()).map_err(text)?;
         let _ = keep_fixed(&self.config, &mut config);
+        handed.add_kem_key(&config).map_err(text)?;
         self.read = Some((config, Zeroizing::new(handed.text().to_owned())));
         Ok(handed)
     }
