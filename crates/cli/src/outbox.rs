@@ -72,7 +72,17 @@ fn list(home: &OutboxHome, outbox: &Outbox<FolderDisk>, all: bool) -> Vec<Listed
     let running = running.unwrap_or_default();
     let over = if all { outbox.over() } else { Vec::new() };
     let (today, _) = day(now(), &TimeZone::system());
-    let listed = |transfer| ListedTransfer::of(transfer).on(transfer, today).among(&running);
+    let lacking = match outbox.waiting().next() {
+        Some(_) => home.lacking().join(" and "),
+        None => String::new(),
+    };
+    let listed = |transfer| {
+        let mut listed = ListedTransfer::of(transfer).on(transfer, today).among(&running);
+        if listed.state == "waiting" && listed.note.is_empty() && !lacking.is_empty() {
+            listed.note = format!("for {lacking}");
+        }
+        listed
+    };
     outbox.waiting().chain(over).map(listed).collect()
 }
 

@@ -82,6 +82,7 @@ pub(crate) fn deliver(home: OutboxHome) -> CommandResult {
         copies: BTreeSet::new(),
         visits: BrokerVisits::default(),
         complaint: String::new(),
+        lacks_daemon: false,
     };
     delivery.run(&ends)
 }
@@ -111,6 +112,8 @@ struct OutboxDelivery {
     visits: BrokerVisits,
     /// What was complained of last: it is said once.
     complaint: String,
+    /// Whether no daemon answers.
+    lacks_daemon: bool,
 }
 
 impl OutboxDelivery {
@@ -169,8 +172,14 @@ impl OutboxDelivery {
     }
 
     /// The peers that a stream can be opened to, with those that a try has one to, or waits for one.
-    fn there(&self) -> BTreeMap<PublicKey, PeerHere> {
-        let mut there = peers_here(self.home.interfaces());
+    fn there(&mut self) -> BTreeMap<PublicKey, PeerHere> {
+        let (mut there, silent) = peers_here(self.home.interfaces());
+        if core::mem::replace(&mut self.lacks_daemon, silent.is_some()) != self.lacks_daemon {
+            match silent {
+                Some(why) => note(format_args!("strait: {why}; transfers wait until one is")),
+                None => tell("a tunnel is running: transfers go on"),
+            }
+        }
         for running in self.running.values() {
             there.entry(running.peer).or_insert_with(|| running.here.clone());
         }

@@ -11,7 +11,6 @@ use strait_transfer::outbox::{
 use strait_transfer::path::Printable;
 
 use super::address::PeerPlace;
-use super::delivery::is_delivered;
 use super::stream::NoStream;
 use super::wrong;
 use crate::failure::{Code, Failure};
@@ -75,11 +74,11 @@ impl<'a> WaitingTransfer<'a> {
             .map_or_else(String::new, |broker| format!(", and goes by way of {broker}"));
         let queued =
             Failure::new(format!("{why}: the transfer waits in the outbox as {id}{by}")).code(Code::Queued);
-        if is_delivered(&home.folder) {
-            return Ok(queued);
-        }
-        let named = home.named();
-        Ok(queued.remedy(format!("`strait outbox{named} --run` sends what waits; run it as a service")))
+        let lacking = home.lacking().join(" and ");
+        Ok(match &*lacking {
+            "" => queued,
+            _ => queued.remedy(format!("to send what waits, run {lacking}")),
+        })
     }
 
     /// Leaves it in the outbox if its peer is away or was lost; returns what is to be said of it.

@@ -12,7 +12,7 @@ use strait_transfer::outbox::{FolderDisk, Outbox};
 use crate::configuration::load;
 use crate::failure::{Code, Failure};
 use crate::flags::Which;
-use crate::{keys, running};
+use crate::{files, keys, running};
 
 /// The file with the key of a user who has no node of their own, in the state directory.
 const KEY: &str = "outbox.key";
@@ -99,22 +99,27 @@ impl OutboxHome {
         config.peers.into_iter().find(|it| it.name == peer)?.via
     }
 
-    /// How a command names it: its configuration, with a blank before it, or nothing.
-    pub(crate) fn named(&self) -> String {
-        self.configuration.as_ref().map_or_else(String::new, |file| format!(" {}", file.display()))
+    /// The commands that have to run for transfers to go, of those that do not run.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        let named =
+            self.configuration.as_ref().map_or_else(String::new, |file| format!(" {}", file.display()));
+        let has_daemon = self.interfaces().iter().any(|interface| client::show(interface).is_ok());
+        let daemon = (!has_daemon).then(|| format!("`strait up{named}`"));
+        let sender = (!files::is_delivered(&self.folder)).then(|| format!("`strait outbox{named} --run`"));
+        daemon.into_iter().chain(sender).collect()
     }
 
     /// The key of a peer, by its name.
     pub(crate) fn peer(&self, name: &str) -> Result<PublicKey, Failure> {
         let unknown = || Failure::new(format!("no peer is called `{name}`"));
         let manual = || Failure::new(format!("{name} has manual keys"));
-        if let Some(file) = &self.configuration {
-            let peers = load(file)?.peers;
-            let found = peers.iter().find(|peer| peer.name == name).ok_or_else(unknown)?;
-            return match &found.keys {
-                PeerKeys::Session { public_key, .. } => Ok(*public_key),
-                PeerKeys::Manual(_) => Err(manual()),
-            };
+        let config = self.config()?;
+        let known = config.iter().flat_map(|config| &config.peers).find(|peer| peer.name == name);
+        match known.map(|peer| &peer.keys) {
+            Some(PeerKeys::Session { public_key, .. }) => return Ok(*public_key),
+            Some(PeerKeys::Manual(_)) => return Err(manual()),
+            // It may be a directory's, of which the daemon knows.
+            None => {}
         }
         let reports = self.interfaces().into_iter().filter_map(|interface| client::show(&interface).ok());
         let found = reports.flat_map(|report| report.peers).find(|peer| peer.name == name);

@@ -162,7 +162,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("kept", if peer.kept_bytes > 0 { units::bytes(peer.kept_bytes) } else { String::new() }),
         ("history", peer.history.as_ref().map(history::saved).unwrap_or_default()),
         ("remembered", peer.path.as_ref().map(path::remembered).unwrap_or_default()),
-        ("inner MTU", format!("{} bytes", peer.inner_mtu)),
+        ("inner MTU", if peer.inner_mtu > 0 { format!("{} bytes", peer.inner_mtu) } else { String::new() }),
         ("sent as", sent_as(peer)),
     ];
     format!("peer {}: {}\n{}{}", peer.name, peer.condition(), list(&lines), traffic(peer).render(2))

@@ -32,11 +32,19 @@ impl PeerHere {
     }
 }
 
-/// The peers that the daemons of these interfaces can open a stream to.
-pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHere> {
+/// Finds the peers that the daemons of these interfaces can open a stream to; the words say why no daemon answers, if none does.
+pub(super) fn peers_here(interfaces: Vec<String>) -> (BTreeMap<PublicKey, PeerHere>, Option<String>) {
     let mut there = BTreeMap::new();
+    let mut silent = Some("no tunnel is running".to_owned());
     for interface in interfaces {
-        let Ok(report) = client::show(&interface) else { continue };
+        let report = match client::show(&interface) {
+            Ok(report) => report,
+            Err(error) => {
+                silent = silent.map(|_| error.to_string());
+                continue;
+            }
+        };
+        silent = None;
         let metered = report.metered;
         for peer in report.peers {
             // With an idle peer the daemon begins a session when a stream is wanted.
@@ -50,7 +58,7 @@ pub(super) fn peers_here(interfaces: Vec<String>) -> BTreeMap<PublicKey, PeerHer
             there.insert(key, PeerHere { name: peer.name, interface, up, doubtful, urgent_until });
         }
     }
-    there
+    (there, silent)
 }
 
 /// Until when a cap or a daily window lets only urgent files go to the peer of this name, if one does.
