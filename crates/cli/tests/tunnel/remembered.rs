@@ -46,7 +46,8 @@ fn little(pair: &Pair) -> Value {
     let before = reports(&pair.peer(0)["path"]);
     let begin = Instant::now();
     loop {
-        from.send_to(&[7; 100], target).unwrap();
+        // A report goes back for a hundred times its bytes, also where this loop has little of the processor.
+        from.send_to(&[7; 400], target).unwrap();
         let peer = pair.peer(0);
         if reports(&peer["path"]) > before + 1 {
             return peer["path"].clone();
