@@ -18,10 +18,7 @@ fn the_commands_of_the_page_say_what_it_says() {
 
 /// Users with accounts of the same name on both hosts.
 fn accounts() -> Homes {
-    let mut homes = Homes::new();
-    homes.laptop.with_account();
-    homes.office.with_account();
-    homes
+    Homes::new(&["laptop", "office"]).with_accounts()
 }
 
 /// docs/guide/ssh.md goes on with nodes that the other page makes.
@@ -33,7 +30,7 @@ fn the_commands_for_openssh_say_what_they_say() {
     }
     let homes = accounts();
     let page = guide("login.md").split_once("## Commands").unwrap().0.to_owned() + &guide("ssh.md");
-    let (laptop, office) = (&homes.laptop, &homes.office);
+    let (laptop, office) = (homes.of("laptop"), homes.of("office"));
     fs::create_dir(laptop.folder.join("src")).unwrap();
     for file in ["report.pdf", "src/main.c"] {
         fs::write(laptop.folder.join(file), file).unwrap();

@@ -9,13 +9,15 @@ use strait_testbed::Workdir;
 use crate::page::{self, Step};
 
 /// The programs that the guides run.
-const PROGRAMS: [&str; 2] = ["strait", "strait-demo"];
+const PROGRAMS: [&str; 3] = ["strait", "strait-demo", "strait-directory"];
 
 /// Words of commands that begin something which takes a moment, and lines that wait until it is there; a reader's next command comes later.
-const AWAITED: [(&str, &str); 6] = [
+const AWAITED: [(&str, &str); 8] = [
     ("iperf3 -s", "until ip netns exec b ss -ltnH | grep -q :5201; do sleep 0.05; done"),
     ("8000 > http.log", "until ip netns exec a ss -ltnH | grep -q :8000; do sleep 0.05; done"),
     ("8001 > http2.log", "until ip netns exec a ss -ltnH | grep -q :8001; do sleep 0.05; done"),
+    ("strait directory", "until ip netns exec b ss -ltnH | grep -q :7707; do sleep 0.05; done"),
+    ("strait up a.toml", "until strait show strait-a | grep -q ^peer; do sleep 0.05; done"),
     ("tcpdump", "until grep -q listening tcpdump.log; do sleep 0.05; done"),
     ("kill -9", "while ip -n c link show strait-c; do sleep 0.05; done"),
     ("kill -HUP", "until grep -q reloaded fg.log; do sleep 0.05; done"),

@@ -180,6 +180,7 @@ fn part(word: &str) -> String {
 
 /// A user's home on a host.
 pub(crate) struct Home {
+    name: String,
     pub(crate) folder: PathBuf,
     host: Namespace,
     /// Not where the user of the tests may not become another.
@@ -193,42 +194,55 @@ struct Cleanup<'a>(&'a Home);
 
 impl Drop for Cleanup<'_> {
     fn drop(&mut self) {
-        let _ = self.0.run("strait down; test ! -e outbox.pid || kill $(cat outbox.pid)");
+        let _ = self.0.run("strait down; for it in *.pid; do test ! -e $it || kill $(cat $it); done");
     }
 }
 
-/// Two hosts, `laptop` and `office`, and a user on each.
+/// Two hosts, and users on them; to a page, each user is on a host of their own.
 pub(crate) struct Homes {
-    pub(crate) laptop: Home,
-    pub(crate) office: Home,
+    homes: Vec<Home>,
     pub(crate) dir: Workdir,
     _hosts: TwoHosts,
 }
 
 impl Homes {
-    pub(crate) fn new() -> Homes {
+    /// A user for each name; the last has the second host, whose address is 198.18.0.2.
+    pub(crate) fn new(names: &[&str]) -> Homes {
         let dir = Workdir::create().unwrap();
         fs::set_permissions(dir.path(), Permissions::from_mode(0o755)).unwrap();
-        fs::create_dir(dir.path().join("bin")).unwrap();
-        // Where the user may run it; the folder of the repository may be closed to that user.
-        let program = dir.path().join("bin/strait");
-        fs::hard_link(env!("CARGO_BIN_EXE_strait"), &program)
-            .or_else(|_| fs::copy(env!("CARGO_BIN_EXE_strait"), &program).map(drop))
-            .unwrap();
+        let bin = dir.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        // Where the user may run them; the folder of the repository may be closed to that user.
+        let built = Path::new(env!("CARGO_BIN_EXE_strait")).parent().unwrap();
+        for program in ["strait", "strait-broker", "strait-directory"] {
+            let (from, to) = (built.join(program), bin.join(program));
+            fs::hard_link(&from, &to).or_else(|_| fs::copy(&from, &to).map(drop)).unwrap();
+        }
         let hosts = TwoHosts::direct(LinkSpec::unshaped()).unwrap();
-        let home = |name, host| Home::new(dir.path(), name, host);
-        let (laptop, office) = (home("laptop", &hosts.a), home("office", &hosts.b));
-        Homes { laptop, office, dir, _hosts: hosts }
+        let (last, first) = names.split_last().unwrap();
+        let mut homes: Vec<Home> = first.iter().map(|name| Home::new(dir.path(), name, &hosts.a)).collect();
+        homes.push(Home::new(dir.path(), last, &hosts.b));
+        Homes { homes, dir, _hosts: hosts }
+    }
+
+    pub(crate) fn of(&self, host: &str) -> &Home {
+        self.homes.iter().find(|home| home.name == host).unwrap()
+    }
+
+    /// All users have accounts.
+    pub(crate) fn with_accounts(mut self) -> Homes {
+        self.homes.iter_mut().for_each(Home::with_account);
+        self
     }
 
     /// Runs the commands of a page, of which there are more than `least`.
     pub(crate) fn follow(&self, page: &str, least: usize) {
-        let Homes { laptop, office, .. } = self;
-        let _cleanup = [Cleanup(office), Cleanup(laptop)];
-        let steps = steps(page, &["laptop", "office"]);
+        let _cleanup: Vec<Cleanup<'_>> = self.homes.iter().map(Cleanup).collect();
+        let names: Vec<&str> = self.homes.iter().map(|home| &*home.name).collect();
+        let steps = steps(page, &names);
         assert!(steps.len() > least, "{steps:?}");
         for Step { host, command, output, .. } in steps {
-            let (here, there) = if host == "laptop" { (laptop, office) } else { (office, laptop) };
+            let here = self.of(&host);
             let (good, said) = here.run(&command);
             let lines: Vec<&str> = said.lines().collect();
             assert!(
@@ -237,8 +251,10 @@ impl Homes {
                 output.join("\n")
             );
             let public = format!("{host}.pub");
-            if here.folder.join(&public).exists() {
-                // What the page asks for in words.
+            // What the page asks for in words.
+            for there in
+                self.homes.iter().filter(|there| there.name != host && here.folder.join(&public).exists())
+            {
                 fs::copy(here.folder.join(&public), there.folder.join(&public)).unwrap();
             }
         }
@@ -246,18 +262,24 @@ impl Homes {
 }
 
 impl Home {
-    pub(crate) fn new(dir: &Path, name: &str, host: &Namespace) -> Home {
+    fn new(dir: &Path, name: &str, host: &Namespace) -> Home {
         let folder = dir.join(name);
         let runtime = folder.join(".runtime");
         fs::create_dir_all(&runtime).unwrap();
         fs::set_permissions(&runtime, Permissions::from_mode(0o700)).unwrap();
         let all = [&folder, &runtime];
         let other = all.iter().all(|it| chown(it, Some(USER), Some(USER)).is_ok());
-        Home { folder, host: host.clone(), user: other.then_some(USER), accounts: None }
+        Home {
+            name: name.to_owned(),
+            folder,
+            host: host.clone(),
+            user: other.then_some(USER),
+            accounts: None,
+        }
     }
 
     /// The user has an account with a shell, and this home.
-    pub(crate) fn with_account(&mut self) {
+    fn with_account(&mut self) {
         let Some(user) = self.user else { return };
         let file = self.folder.with_extension("passwd");
         fs::write(&file, format!("alice:x:{user}:{user}::{}:/bin/sh\n", self.folder.display())).unwrap();

@@ -20,6 +20,30 @@ fn a_first_tunnel_is_made_and_removed() {
     machine.follow();
 }
 
+/// Follows a page on the hosts that the first guide makes.
+fn follow_on_two_hosts(page: &str, least: usize) {
+    let Some(mut machine) = machine() else { return };
+    let first = guide("first-tunnel.md");
+    let hosts = first.split_once("## Two hosts").unwrap().1;
+    machine.add(hosts.split_once("## Keys").unwrap().0, 1);
+    machine.add(page, least);
+    machine.follow();
+}
+
+#[test]
+fn two_nodes_find_each_other_in_a_directory() {
+    follow_on_two_hosts(&guide("directory.md"), 15);
+}
+
+/// Both pages go on from the keys of the first guide.
+#[test]
+fn a_metered_link_and_keys_without_sessions_are_what_their_pages_say() {
+    let first = guide("first-tunnel.md");
+    let keys = first.split_once("## Keys").unwrap().1.split_once("## Configurations").unwrap().0;
+    let pages = ["metered.md", "sessionless.md"].map(guide).concat();
+    follow_on_two_hosts(&format!("{keys}{pages}"), 18);
+}
+
 /// Each page goes on where the one before it ended.
 #[test]
 fn the_commands_of_the_pages_say_what_they_say() {
