@@ -108,6 +108,23 @@ fn a_user_without_a_daemon_sends_lists_and_gets() {
     assert_eq!(left, 0, "the node of a command leaves nothing behind");
 }
 
+#[test]
+fn a_command_takes_another_port_where_that_of_its_configuration_is_taken() {
+    let dir = Workdir::create().unwrap();
+    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
+    let (here, there) = (free_port(), free_port());
+    near.configure("near", here, ("office", &far), there);
+    far.configure("far", there, ("laptop", &near), here);
+    let _daemon = far.up("far");
+    // As another command's node has it.
+    let _taken = UdpSocket::bind(("127.0.0.1", here)).unwrap();
+    let listed = near.strait(&["ls", "office:"]);
+    assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    // A daemon is found where its configuration says, or not at all.
+    let up = near.strait(&["up", "strait/strait.toml", "--foreground"]);
+    assert!(String::from_utf8_lossy(&up.stderr).contains("is in use by another program"), "{up:?}");
+}
+
 /// It took the question, and is killed before it answers.
 #[test]
 fn a_daemon_that_is_killed_while_it_is_told_to_end_is_down() {

@@ -45,6 +45,18 @@ impl Listen {
             Listen::Address(address) => address.port(),
         }
     }
+
+    /// The same with a port that the system chooses.
+    #[must_use]
+    pub const fn any_port(self) -> Listen {
+        match self {
+            Listen::Port(_) => Listen::Port(0),
+            Listen::Address(mut address) => {
+                address.set_port(0);
+                Listen::Address(address)
+            }
+        }
+    }
 }
 
 impl std::fmt::Display for Listen {

@@ -26,10 +26,10 @@ use crate::local::LocalSocket;
 use crate::memory::share_of_this_machine;
 use crate::metrics::Metrics;
 use crate::network::Plan;
-use crate::privileges;
 use crate::tun::{Tun, TunError};
-use crate::udp::{UdpError, UdpSocket};
+use crate::udp::{Listen, UdpError, UdpSocket};
 use crate::web::Web;
+use crate::{privileges, runtime};
 
 /// How often, and how far apart, what is in use is tried again: the kernel takes some 10 ms to bury a process, and where processors
 /// are busy the starter of a killed daemon may take a second to see that it is gone.
@@ -81,8 +81,7 @@ impl Opened {
         let caches = CacheFiles::open(config, &mut roster, &secrets.0);
         let entries = entries(config, &mut roster)?;
         let plan = Plan::of(config);
-        let bind = || UdpSocket::bind(config.node.listen, plan.mark);
-        let socket = Arc::new(patiently(bind, |error| matches!(error, UdpError::InUse { .. }))?);
+        let socket = Arc::new(bind(config.node.listen, plan.mark)?);
         let (direct, no_direct) = open_direct(&manual::watched(&config.peers), plan.mark)?;
         let open = || match config.node.tunnel {
             true => Tun::open(&config.node.interface),
@@ -168,6 +167,20 @@ fn entries(config: &Config, roster: &mut Roster) -> Result<Vec<ManualEntry>, Sta
         entries.push(ManualEntry { spec: roster.enter(peer), peer: peer.clone(), counter, seed });
     }
     Ok(entries)
+}
+
+/// Opens the socket of the node. One that runs for a command takes any port where another command's has the one that is given.
+fn bind(listen: Listen, mark: Option<u32>) -> Result<UdpSocket, UdpError> {
+    let is_in_use = |error: &UdpError| matches!(error, UdpError::InUse { .. });
+    if runtime::is_for_command() {
+        let bound = UdpSocket::bind(listen, mark);
+        return if bound.as_ref().is_err_and(is_in_use) {
+            UdpSocket::bind(listen.any_port(), mark)
+        } else {
+            bound
+        };
+    }
+    patiently(|| UdpSocket::bind(listen, mark), is_in_use)
 }
 
 /// Tries again for a moment what a killed daemon may not have let go of yet.
