@@ -38,8 +38,8 @@ pub enum Notice {
     InnerMtu(PeerId, u16),
     /// The peer reports a changed condition: its link rate, or how fast it expands.
     Reported(PeerId, Condition),
-    /// The peer says that it is being stopped.
-    Stopped(PeerId),
+    /// The process of the peer that uses this inbound SA says that it is being stopped.
+    Stopped(PeerId, Spi),
     /// Expanding takes so many times longer than calibrated: peers should know.
     Slower(f64),
     /// What is compressed, how and why, was asked for.

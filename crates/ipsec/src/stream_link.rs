@@ -36,10 +36,6 @@ pub struct StreamLink {
     outer: AtomicU64,
     /// Sessions with the peer.
     sessions: Tally,
-    /// Processes of the peer that followed another.
-    restarts: Tally,
-    /// Processes of the peer that said that they end.
-    stops: Tally,
 }
 
 impl StreamLink {
@@ -76,28 +72,6 @@ impl StreamLink {
     /// Another session with the peer was agreed.
     pub fn note_session(&self) {
         self.sessions.add(1);
-    }
-
-    /// Counts the restarts of the peer so far, as its sessions say. It has lost what connections there were before.
-    #[must_use]
-    pub fn restarts(&self) -> u64 {
-        self.restarts.get()
-    }
-
-    /// Another process of the peer agreed to a session.
-    pub fn note_restart(&self) {
-        self.restarts.add(1);
-    }
-
-    /// Counts how often the peer said that it is being stopped. What connections there were before have ended with it.
-    #[must_use]
-    pub fn stops(&self) -> u64 {
-        self.stops.get()
-    }
-
-    /// The peer said that it is being stopped.
-    pub fn note_stop(&self) {
-        self.stops.add(1);
     }
 
     pub(crate) fn note_left(&self, bytes: usize) {

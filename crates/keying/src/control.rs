@@ -384,13 +384,14 @@ impl Control {
             }
             Notice::NeedsSa(id) => self.with_peer(id, now, |peer, context| peer.packets_wait(now, context)),
             Notice::Confirmed(id, spi) => {
-                self.with_peer(id, now, |peer, context| peer.confirm(spi, now, context))
+                self.handshakes.confirmed(&mut self.sessions, id, spi, now);
+                self.handshakes.begin(&mut self.sessions, id, now);
             }
             Notice::Exhausted(id, spi) => self.with_peer(id, now, |peer, _| peer.exhausted(spi, now)),
             Notice::Reported(id, condition) => {
                 self.with_peer(id, now, |peer, context| peer.reported(condition, context));
             }
-            Notice::Stopped(id) => self.with_peer(id, now, |peer, context| peer.stopped(now, context)),
+            Notice::Stopped(id, spi) => self.hear_goodbye(id, spi, now),
             Notice::NeedsPeer(_)
             | Notice::InnerMtu(..)
             | Notice::Explained(_)

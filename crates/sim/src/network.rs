@@ -23,6 +23,8 @@ use crate::{EventQueue, LinkSettings, NodeId, NodeSettings, PairSettings, SimLin
 const BEGINNING: Time = Time::from_millis(1000);
 /// How long a resolver takes.
 const LOOK_UP: Duration = Duration::from_millis(20);
+/// The time in which a node that ends says so.
+const LAST_WORDS: Duration = Duration::from_millis(50);
 /// Events that may happen at one instant; more mean that a node asks for the same time without end.
 const AT_ONCE: u32 = 100_000;
 /// Most bytes that one call brings a node, as of a real socket.
@@ -169,13 +171,6 @@ impl SimNetwork {
         self.with(node, |node| node.remove_peer(peer.peer(), now));
     }
 
-    /// The node says to its peers that it ends, and does nothing more.
-    pub fn stop(&mut self, id: NodeId) {
-        let now = self.now;
-        self.with(id, |node| node.say_goodbye(now));
-        self.set_suspended(id, true);
-    }
-
     /// The node loses all it knew and starts again from its configuration.
     ///
     /// # Errors
@@ -203,6 +198,20 @@ impl SimNetwork {
             self.with(id, |node| node.add_peer(peer, now));
         }
         Ok(())
+    }
+
+    /// Ends a node in order, and takes it out of the network once that has been said.
+    pub fn stop(&mut self, id: NodeId) {
+        let now = self.now;
+        self.with(id, |node| node.say_goodbye(now));
+        self.run_for(LAST_WORDS);
+        self.kill(id);
+    }
+
+    /// Takes a node out of the network without a word.
+    pub fn kill(&mut self, id: NodeId) {
+        self.nodes.remove(&id);
+        self.timers.remove(&id);
     }
 
     /// The machine of the node is another copy, restored from a snapshot; if not `copied`, its time of day was set ahead. Its keys and

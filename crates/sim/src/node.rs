@@ -96,7 +96,7 @@ impl SimNode {
         let streams = SimStreams::new(StreamSettings { base, lifetime: settings.lifetime.soft });
         let mut control = Control::new(
             ControlSettings {
-                identity: settings.id.private_key(),
+                identity: settings.keys.private_key(),
                 capabilities: settings.capabilities.clone(),
                 up: settings.up,
                 lifetime: settings.lifetime,
@@ -339,7 +339,7 @@ impl SimNode {
         if self.control.sessionless_counts().is_none() {
             let clock = Arc::clone(&self.clock);
             self.control.begin_sessionless(SessionlessSettings {
-                keys: NodeKeys::new(self.settings.id.private_key(), None),
+                keys: NodeKeys::new(self.settings.keys.private_key(), None),
                 clock: WallClock::new(move || WallTime(NOON + clock.load(Ordering::Relaxed))),
                 mark: 0,
                 receiver: ReceiverSettings::default(),
@@ -360,6 +360,16 @@ impl SimNode {
         self.set_policies(policies, now);
     }
 
+    /// Tells all peers that it ends, as a node does that ends in order.
+    pub(crate) fn say_goodbye(&mut self, now: Time) {
+        self.world.now = now;
+        self.control.say_goodbye();
+        self.act(now);
+        for (place, bytes) in self.streams.close_all(now) {
+            self.outbound.handle(Order::Transmit(Via::Udp, place, bytes), now, &mut self.world);
+        }
+    }
+
     /// What may leave to all peers, or to one.
     pub(crate) fn admit(&mut self, peer: Option<PeerId>, admission: Admission, now: Time) {
         self.world.now = now;
@@ -376,13 +386,6 @@ impl SimNode {
         let mut bytes = [0; 32];
         bytes.iter_mut().zip(seed.to_be_bytes()).for_each(|(to, from)| *to = from);
         self.control.renew(&bytes, now);
-        self.settle(now);
-    }
-
-    /// Says to all peers that this node ends.
-    pub(crate) fn say_goodbye(&mut self, now: Time) {
-        self.world.now = now;
-        self.control.say_goodbye();
         self.settle(now);
     }
 

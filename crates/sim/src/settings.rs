@@ -87,6 +87,8 @@ pub fn prefixes(node: NodeId) -> [String; 2] {
 pub struct NodeSettings {
     /// Its number.
     pub id: NodeId,
+    /// The node whose keys it has: where that is another one, it is a second process with them.
+    pub keys: NodeId,
     /// The source address of what it sends, as others see it.
     pub address: SocketAddr,
     /// What it offers.
@@ -127,6 +129,7 @@ impl NodeSettings {
     pub fn new(id: NodeId) -> NodeSettings {
         NodeSettings {
             id,
+            keys: id,
             address: id.outer_v4(),
             capabilities: Capabilities::typical(),
             up: LinkRate::Unpaced,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{PeerCounters, PeerId, StreamTrain};
+use strait_ipsec::{PeerCounters, PeerId, Place, StreamTrain};
 use strait_keying::{Control, StreamTransport};
 use strait_stream::{
     EXPORTED, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
@@ -105,6 +105,11 @@ impl SimStreams {
     /// Forgets all connections, as the node does with its keys.
     pub(crate) fn renew(&mut self) {
         self.core.renew();
+    }
+
+    /// Closes all connections; what says so to the peers.
+    pub(crate) fn close_all(&mut self, now: Time) -> Vec<(Place, Box<[u8]>)> {
+        self.core.close_all(now)
     }
 
     pub(crate) fn send(&mut self, peer: PeerId, bytes: u64, priority: StreamPriority, now: Time) {

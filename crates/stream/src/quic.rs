@@ -5,6 +5,7 @@
 //! here           Streams    streams of all peers                            quic.rs
 //!                           one peer: its connections, what waits           quic/peer.rs
 //!                           all connections; one: its streams, and its life quic/pool.rs, quic/connection.rs, quic/watch.rs
+//!                           several processes of one peer                   quic/processes.rs
 //!                           transport parameters, congestion control        quic/transport.rs, quic/follow.rs
 //!                           what QUIC gets of each stream, and when         quic/feed.rs, quic/unsent.rs
 //!                           datagrams out, no more than the queue lets go   quic/depart.rs
@@ -23,6 +24,7 @@ mod follow;
 mod open;
 mod peer;
 mod pool;
+mod processes;
 mod transport;
 mod unsent;
 mod watch;

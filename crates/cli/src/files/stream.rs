@@ -233,13 +233,17 @@ impl PeerStream {
 
     fn why_failed(&self, error: TransferError) -> Failure {
         match error {
-            unheard if self.is_unheard(&unheard) => Failure::new(
-                "the peer closed the stream before it said anything",
-            )
-            .remedy(
-                "it serves no files if its configuration has no [[folder]]; else run the same command again",
-            )
-            .code(Code::Interrupted),
+            unheard if self.is_unheard(&unheard) => {
+                let others = match self.node {
+                    CarryingNode::Own(_) => ", and no more than four commands at once without a daemon",
+                    CarryingNode::Running(_) => "",
+                };
+                Failure::new("the peer closed the stream before it said anything")
+                    .remedy(format!(
+                        "it serves no files if its configuration has no [[folder]]{others}; else run the same command again"
+                    ))
+                    .code(Code::Interrupted)
+            }
             TransferError::Refused(fault) => {
                 Failure::new(format!("the peer refuses: {}", fault_text(&fault)))
             }

@@ -7,6 +7,7 @@
 mod addresses;
 mod aggregation;
 mod behind_ip;
+mod beside;
 mod block_history;
 mod broker;
 mod browser;

@@ -130,7 +130,7 @@ impl<I: Inlet> Unpacker<'_, I> {
             probe::ProbeKind::Request => SenderOrder::AnswerProbe(origin.peer, probe.id, probe.size),
             probe::ProbeKind::Answer => SenderOrder::ProbeAnswered(origin.peer, probe.id, probe.size),
             probe::ProbeKind::Goodbye => {
-                self.inlet.notice(Notice::Stopped(origin.peer));
+                self.inlet.notice(Notice::Stopped(origin.peer, self.inbox.spi));
                 return Ok(());
             }
         });

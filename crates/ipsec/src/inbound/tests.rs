@@ -404,7 +404,7 @@ fn probes_go_to_the_sender() {
     assert_eq!(orders(&receiver), [format!("{:?}", outbound::Order::ProbeAnswered(PEER, 8, 1300))]);
     let receiver = one(STRAIT, Protocol::AGGFRAG, &payload(probe::ProbeKind::Goodbye, 0, 0));
     assert_eq!((orders(&receiver).len(), receiver.dropped()), (0, 0));
-    assert!(receiver.site.notices.contains(&Notice::Stopped(PEER)), "{:?}", receiver.site.notices);
+    assert!(receiver.site.notices.contains(&Notice::Stopped(PEER, SPI)), "{:?}", receiver.site.notices);
     let receiver = one(STRAIT, Protocol::AGGFRAG, &[probe::SUBTYPE, 9, 0, 0, 0, 0, 0, 0]);
     assert_eq!((orders(&receiver).len(), receiver.drops(Reason::MalformedEsp)), (0, 1));
 }

@@ -40,6 +40,11 @@ pub enum LentEvent {
     Event(ConnectionHandle, ConnectionEvent),
     /// A connection that this node began came to nothing, for this reason.
     Failed(PeerId, String),
+    /// A process of the peer is in the place of another, as a handshake with it says: the other has lost its connections.
+    Restarted(PeerId, SocketAddr),
+    /// The process of the peer with this number is being stopped. [`Control::stopped`](crate::Control::stopped) is to be called when none of
+    /// the peer goes on beside it.
+    Stopped(PeerId, u32),
 }
 
 /// Events for those who drive streams that wait at most: what a peer may send in a burst; more are lost, as on a network.
@@ -75,6 +80,13 @@ impl StreamService {
         // Its end may roam: what a transfer has in flight is worth a path validation.
         config.transport_config(transport).migration(true);
         Some(Arc::new(config))
+    }
+
+    /// Tells of something, where streams are served and there is room; says whether that was so.
+    pub(super) fn tell(&mut self, event: LentEvent) -> bool {
+        let tells = self.transport.is_some() && self.events.len() < EVENTS;
+        self.events.extend(tells.then_some(event));
+        tells
     }
 
     /// Something for a lent connection.

@@ -163,9 +163,7 @@ impl Handshakes {
                 let (peer, spi) = (owner.peer, *spi);
                 self.owners.remove(&id);
                 self.channels.close(id, CloseCode::Done, now);
-                if let Some((peer, context)) = sessions.with(peer) {
-                    peer.confirm(spi, now, context);
-                }
+                self.confirmed(sessions, peer, spi, now);
             }
             (got, stage) => {
                 let why = HandshakeFailure::OutOfTurn { got: got.name(), expected: stage.expects() };

@@ -40,6 +40,7 @@
 pub(crate) mod condition;
 pub(crate) mod initiation;
 pub(crate) mod pairs;
+mod processes;
 pub(crate) mod race;
 mod silence;
 mod status;
@@ -62,6 +63,7 @@ use crate::{
 use condition::TIMES;
 use initiation::{Initiation, InitiationState, NextAttempt};
 use pairs::{SaPair, SaPairs, UnconfirmedPair};
+use processes::PeerProcesses;
 use race::Race;
 use silence::{Silence, Unanswered};
 
@@ -95,6 +97,7 @@ pub(crate) struct PeerRecord {
     pub(crate) initiation: Initiation,
     pub(crate) race: Race,
     pub(crate) pairs: SaPairs,
+    processes: PeerProcesses,
     silence: Silence,
     unanswered: Unanswered,
     /// Handshakes in a row after which nothing came under ESP, but for the last.
@@ -147,6 +150,7 @@ impl PeerRecord {
             initiation: Initiation::new(now),
             race: Race::default(),
             pairs: SaPairs::default(),
+            processes: PeerProcesses::default(),
             silence: Silence::default(),
             unanswered: Unanswered::default(),
             fruitless: 0,
@@ -293,14 +297,16 @@ impl PeerRecord {
         });
     }
 
-    /// Takes what the peer said of itself in a handshake.
-    pub(crate) fn introduced(&mut self, capabilities: Capabilities) {
-        let before = self.theirs.capabilities.as_ref().map(|before| before.history.epoch);
-        // Each process has a number of its own.
-        if before.is_some_and(|before| before != capabilities.history.epoch) {
-            self.config.spec.counters.stream.note_restart();
-        }
+    /// Takes what the peer said of itself in a handshake, in which it was at `from`; returns that place if another process of it was there
+    /// before, and is gone.
+    pub(crate) fn introduced(
+        &mut self,
+        capabilities: Capabilities,
+        from: Option<SocketAddr>,
+    ) -> Option<SocketAddr> {
+        let follows = from.filter(|from| self.processes.note(*from, capabilities.process()));
         self.theirs.capabilities = Some(capabilities);
+        follows
     }
 
     /// Sends with `pair` from now on; the inbound half of the one before fades.
@@ -337,29 +343,35 @@ impl PeerRecord {
         context.tick_from(now);
     }
 
-    /// It is being stopped: its pair is of no use any more, and a handshake with it none at once. A node that begins unasked, where it is
-    /// configured to be, goes on trying for a while: it may only be restarted, and not know where this one is.
-    pub(crate) fn stopped(&mut self, now: Time, context: &mut ControlContext) {
+    /// This process of it is being stopped, and none goes on beside it: if the pair is its own, that is of no use any more, and a handshake
+    /// none at once. A node that begins unasked, where it is configured to be, goes on trying for a while: the peer may only be restarted,
+    /// and not know where this one is.
+    pub(crate) fn stopped(&mut self, process: u32, now: Time, context: &mut ControlContext) {
+        if self.pairs.in_use().is_none_or(|pair| pair.process != process) {
+            return;
+        }
         let Some(spi) = self.pairs.stop(now, context) else { return };
         self.initiation.pause(now, &mut context.random);
         if self.config.start == Start::Eager && self.config.place != Where::Unknown {
             self.initiation.want(now + PERSEVERANCE);
         }
         self.stopped = Some(now);
-        self.config.spec.counters.stream.note_stop();
         context.order_out(outbound::Order::Withdraw(self.id(), spi));
         context.log(ControlEvent::Stopped { peer: self.id() });
         context.tick_from(now);
     }
 
-    /// The initiator uses the pair with this inbound SPI, if it is the unconfirmed one.
-    pub(crate) fn confirm(&mut self, spi: Spi, now: Time, context: &mut ControlContext) {
-        let Some(UnconfirmedPair { pair, outbound, capabilities, .. }) = self.pairs.take_unconfirmed(spi)
-        else {
-            return;
-        };
-        self.introduced(capabilities);
+    /// The initiator uses the pair with this inbound SPI, if it is the unconfirmed one. Returns its place as [`PeerRecord::introduced`].
+    pub(crate) fn confirm(
+        &mut self,
+        spi: Spi,
+        now: Time,
+        context: &mut ControlContext,
+    ) -> Option<SocketAddr> {
+        let UnconfirmedPair { pair, outbound, capabilities, from, .. } = self.pairs.take_unconfirmed(spi)?;
+        let follows = self.introduced(capabilities, from);
         self.use_pair(pair, outbound, now, context);
+        follows
     }
 
     /// Paces the peer at what is known of both links, and reports to it as it needs, if that is news.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use quinn_proto::{ConnectionEvent, ConnectionHandle, EndpointEvent};
 use strait_clock::Time;
 use strait_ipsec::PeerId;
+use strait_wire::Spi;
 
 use super::Control;
 use crate::{LentEvent, StreamTransport};
@@ -28,6 +29,26 @@ impl Control {
     /// Begins a handshake with a peer whose path is silent: it may be elsewhere.
     pub fn seek(&mut self, peer: PeerId, now: Time) {
         self.with_peer(peer, now, |peer, context| peer.packets_wait(now, context));
+        self.handshakes.pump(&mut self.sessions, now);
+    }
+
+    /// A process of a peer says that it is being stopped. Others of the peer may go on: those who drive streams know.
+    pub(super) fn hear_goodbye(&mut self, id: PeerId, spi: Spi, now: Time) {
+        let Some(peer) = self.sessions.peers.get(id) else { return };
+        // One that has given the session to another is not missed.
+        let process = peer.pairs.process(spi);
+        let process =
+            process.filter(|process| peer.pairs.in_use().is_some_and(|pair| pair.process == *process));
+        if let Some(process) = process
+            && !self.handshakes.channels.tell_streams(LentEvent::Stopped(id, process))
+        {
+            self.stopped(id, process, now);
+        }
+    }
+
+    /// Takes the process of a peer with this number for ended ([`LentEvent::Stopped`]): none of the peer goes on beside it.
+    pub fn stopped(&mut self, id: PeerId, process: u32, now: Time) {
+        self.with_peer(id, now, |peer, context| peer.stopped(process, now, context));
         self.handshakes.pump(&mut self.sessions, now);
     }
 

@@ -11,6 +11,7 @@ mod look_ups;
 mod misbehaviour;
 pub(crate) mod node;
 mod outside;
+mod processes;
 mod reload;
 mod simultaneous;
 mod sources;

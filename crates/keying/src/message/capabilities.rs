@@ -133,6 +133,11 @@ impl Capabilities {
         }
     }
 
+    /// Returns the number of the process that says them: each has one of its own, under which it keeps history.
+    pub(crate) const fn process(&self) -> u32 {
+        self.history.epoch
+    }
+
     pub(super) fn read(fields: &Fields<'_>) -> Result<Capabilities, MessageError> {
         Ok(Capabilities {
             suites: SuiteSet::from_bits(fields.u8(SUITES, "suites")?),

@@ -33,6 +33,7 @@ mod outages;
 mod pacing;
 mod path_becomes_narrow;
 mod path_mtu;
+mod processes_of_one_key;
 mod questions_beside_files;
 mod rate_unknown;
 mod rekey_under_load;

@@ -6,7 +6,6 @@ use strait_scheduler::Tin;
 
 use super::connection::LiveConnection;
 use super::peer::StreamPeer;
-use super::watch::STOPPED;
 use super::{StreamEvent, Streams};
 
 /// Datagrams that are made at once at most: what one call of the kernel takes in bytes (65,000), of the longest on an Ethernet.
@@ -38,10 +37,6 @@ impl Streams {
             self.pool.out.stirred.remove(&handle);
             return None;
         };
-        if connection.watch.is_over(&peer.counters.stream) {
-            self.pool.forget(handle, STOPPED);
-            return None;
-        }
         let unit = u64::from(connection.quic.current_mtu());
         let mut room = peer.room(now);
         if room < unit && connection.presses() && peer.may_press() {

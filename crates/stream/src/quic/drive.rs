@@ -30,6 +30,10 @@ impl Streams {
                 quiet = false;
                 control.seek(peer, now);
             }
+            for (peer, process) in self.gone() {
+                quiet = false;
+                control.stopped(peer, process, now);
+            }
             for peer in self.wanted(now) {
                 quiet = false;
                 control.connect_streams(peer, now);
@@ -51,6 +55,8 @@ impl Streams {
                 }
             }
             LentEvent::Failed(peer, why) => self.not_connected(peer, why),
+            LentEvent::Restarted(peer, place) => self.lose_process(peer, place, now),
+            LentEvent::Stopped(peer, process) => self.note_ended(peer, process),
         }
     }
 

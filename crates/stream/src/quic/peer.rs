@@ -1,6 +1,7 @@
 //! What is known of a peer: its way, how much waits in its queue, and the streams that wait for a connection.
 
 use core::time::Duration;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
@@ -35,6 +36,15 @@ pub(super) struct WaitingStream {
     pub(super) since: Time,
 }
 
+/// A process of the peer that has ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EndedProcess {
+    /// Its number.
+    pub(super) number: u32,
+    /// Its place.
+    pub(super) place: Option<SocketAddr>,
+}
+
 /// One peer.
 #[derive(Debug)]
 pub(super) struct StreamPeer {
@@ -47,6 +57,8 @@ pub(super) struct StreamPeer {
     asked_in: u64,
     /// Why the last one was not made.
     pub(super) failed: Option<String>,
+    /// A process of the peer that has ended while others may go on.
+    pub(super) ended: Option<EndedProcess>,
     /// Bytes of datagrams made for it.
     made: u64,
     /// What had left before the first was made.
@@ -67,6 +79,7 @@ impl StreamPeer {
             asks_at: None,
             asked_in,
             failed: None,
+            ended: None,
             made: 0,
             left_before,
             last: 0,

@@ -8,7 +8,8 @@
 //! silent, and the peer is heard  -> it has lost the connection, or moved: given up if that stays so for 3 s
 //! the peer says that it ends     -> forgotten without a word: a datagram for it would only begin a handshake with nobody
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
-//!                                   and it is given up if it says nothing for 3 s; at once if the session says that it was
+//!                                   and it is given up if it says nothing for 3 s; at once if the session says that another process
+//!                                   is in its place
 //! no streams for a minute        -> forgotten without a word; the end that began it goes first
 //! ```
 
@@ -45,12 +46,6 @@ const BESIDE: Duration = Duration::from_secs(10);
 /// How long a connection without streams is kept: the end that began it opens streams on it for so long, the other as long again,
 /// so that hardly any is opened that the other end has forgotten.
 const IDLE: Duration = Duration::from_secs(60);
-/// Connections with one peer at most: one from each end, and one of each that is being renewed.
-const CONNECTIONS: usize = 4;
-
-/// Why streams to a peer end that has said that it is being stopped.
-pub(super) const STOPPED: &str = "the peer was stopped";
-
 /// What is known of a connection's life.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
@@ -73,10 +68,6 @@ pub(super) struct Watch {
     doubted_at: Option<Time>,
     /// Sessions with the peer when it was looked at.
     sessions: u64,
-    /// The same of the peer's restarts.
-    restarts: u64,
-    /// Ends of the peer's processes that it had announced when the connection began.
-    stops: u64,
 }
 
 impl Watch {
@@ -96,8 +87,6 @@ impl Watch {
             signs: (None, 0),
             doubted_at: None,
             sessions: 0,
-            restarts: 0,
-            stops: 0,
         }
     }
 
@@ -107,25 +96,19 @@ impl Watch {
 
     /// It begins within the newest session of this link.
     pub(super) fn begins_in(&mut self, link: &StreamLink) {
-        (self.sessions, self.restarts, self.stops) = (link.sessions(), link.restarts(), link.stops());
+        self.sessions = link.sessions();
     }
 
-    /// True if the peer's process at the other end of the connection has ended, as it said.
-    pub(super) fn is_over(&self, link: &StreamLink) -> bool {
-        link.stops() != self.stops
-    }
-
-    /// True if the peer was restarted since this was called last: it has lost the connection. One that is no older than an attempt may be
-    /// its new process's, begun beside the session.
-    fn is_forgotten(&mut self, restarts: u64, now: Time) -> bool {
-        core::mem::replace(&mut self.restarts, restarts) != restarts && self.opened + BESIDE <= now
+    /// True if it is older than an attempt: one that is not may have begun beside the newest session, with the same process.
+    pub(super) fn is_older(&self, now: Time) -> bool {
+        self.opened + BESIDE <= now
     }
 
     /// True if another session was agreed since this was called last; `sessions` is how many there were so far. The first may be agreed
     /// beside the connection, in no more time than one attempt takes.
     fn is_older_than(&mut self, sessions: u64, now: Time) -> bool {
         let before = core::mem::replace(&mut self.sessions, sessions);
-        before != sessions && (before != 0 || self.opened + BESIDE <= now)
+        before != sessions && (before != 0 || self.is_older(now))
     }
 
     /// A datagram is sent to find out whether the path carries.
@@ -233,9 +216,6 @@ impl Streams {
         let Some(connection) = self.pool.live.get_mut(&handle) else { return };
         let peer = self.peers.get(&connection.peer).filter(|_| !connection.is_idle(now));
         let Some(peer) = peer else { return self.pool.forget(handle, "the peer was removed") };
-        if connection.watch.is_over(&peer.counters.stream) {
-            return self.pool.forget(handle, STOPPED);
-        }
         let pause = if connection.is_pressing() { ASK_FIRST } else { ASK };
         let unheard = if connection.is_all_pressing() { UNHEARD_FIRST } else { UNHEARD };
         let LiveConnection { quic, watch, .. } = connection;
@@ -245,9 +225,6 @@ impl Streams {
             // What is heard first may acknowledge what was sent before the silence: to QUIC that is a round trip of minutes.
             quic.path_changed(self.pool.epoch.instant(now));
             return self.pool.ask(handle, now);
-        }
-        if watch.is_forgotten(peer.counters.stream.restarts(), now) {
-            return self.give_up(handle, "the peer was restarted", now);
         }
         if watch.is_older_than(peer.counters.stream.sessions(), now) {
             return self.doubt(handle, now);
@@ -274,24 +251,6 @@ impl Streams {
         }
     }
 
-    /// A new connection that the peer began: it has lost those that it began before and that are silent, and may have lost the others.
-    /// What is too many goes.
-    pub(super) fn supersede(&mut self, peer: PeerId, role: Role, newest: usize, now: Time) {
-        let mut others: Vec<usize> = self.pool.handles_of(peer);
-        others.retain(|handle| *handle != newest);
-        others.sort_by_key(|handle| self.pool.live.get(handle).map(|it| (it.is_used(), it.watch.opened)));
-        let too_many = (others.len() + 1).saturating_sub(CONNECTIONS);
-        for (place, handle) in others.into_iter().enumerate() {
-            let Some(connection) = self.pool.live.get(&handle) else { continue };
-            let lost = connection.role == role && connection.watch.unanswered.is_some();
-            if lost || place < too_many {
-                self.give_up(handle, "another connection took its place", now);
-            } else if connection.role == role && connection.is_used() {
-                self.doubt(handle, now);
-            }
-        }
-    }
-
     /// Asks for a sign of life of the peer's connections that are older than its session: a stream that begins now must not begin
     /// on one that the peer has lost.
     pub(super) fn doubt_older(&mut self, peer: PeerId, sessions: u64, now: Time) {
@@ -305,7 +264,7 @@ impl Streams {
 
     /// Asks for a sign of life of a connection that the peer may have lost: an end that only reads would not notice for long, and
     /// one that waits in an idle tunnel never hears of the peer in another way.
-    fn doubt(&mut self, handle: usize, now: Time) {
+    pub(super) fn doubt(&mut self, handle: usize, now: Time) {
         let Some(LiveConnection { quic, watch, .. }) = self.pool.live.get_mut(&handle) else { return };
         // What came before does not count.
         watch.look(quic, true, now);

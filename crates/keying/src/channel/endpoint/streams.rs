@@ -50,6 +50,11 @@ impl Channels {
         self.streams.changed = true;
     }
 
+    /// Tells those who drive streams; false if there are none, or too much waits for them.
+    pub(crate) fn tell_streams(&mut self, event: LentEvent) -> bool {
+        self.streams.tell(event)
+    }
+
     /// A connection that this node began for streams with `peer` came to nothing.
     pub(crate) fn not_lent(&mut self, peer: PeerId, why: String) {
         self.streams.events.push_back(LentEvent::Failed(peer, why));

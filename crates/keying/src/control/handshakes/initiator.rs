@@ -107,10 +107,12 @@ impl Handshakes {
             return peer.attempt_failed(HandshakeFailure::Tls("no key material".to_owned()), now, context);
         };
         let (role, agreement) = (Role::Initiator, &agreement);
-        let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
+        let process = theirs.capabilities.process();
+        let plan = PairPlan { peer: number, role, process, agreement, inbound: spi, outbound: theirs.spi };
         let made = NewPair::new(plan, keys, now, context);
         peer.initiation.completed();
-        peer.introduced(theirs.capabilities.clone());
+        let follows = peer.introduced(theirs.capabilities.clone(), self.channels.remote(id));
+        self.tell_restarted(number, follows);
         if let Some(from) = self.channels.place(id) {
             sessions.follow(number, from, now);
         }

@@ -15,6 +15,9 @@ use crate::agreement::PairAgreement;
 use crate::channel::{ChannelId, CloseCode, Closed};
 use crate::{HandshakeFailure, Message, PublicKey, Refusal, Role, SessionTerms};
 
+/// Processes of a peer that have a handshake under way at once, as many as have connections for streams.
+const PROCESSES: usize = 4;
+
 impl Handshakes {
     /// TLS is through on a channel begun elsewhere: the key says who it is.
     pub(super) fn identify(&mut self, sessions: &mut Sessions, id: ChannelId, now: Time) {
@@ -37,13 +40,23 @@ impl Handshakes {
     ) {
         // Its key was allowed when TLS looked; the peer may have been removed since.
         let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
-        // One at a time: a peer that begins again has given up what it began before.
+        self.make_way(peer, from, now);
+        self.owners.insert(id, ChannelOwner { peer, stage: ChannelStage::Awaiting });
+    }
+
+    /// Closes handshakes of a peer that begins another at `from`. A process that begins again has given up what it began before; others of
+    /// the peer go on, up to so many.
+    fn make_way(&mut self, peer: PeerId, from: SocketAddr, now: Time) {
         let began =
             |stage: &ChannelStage| matches!(stage, ChannelStage::Awaiting | ChannelStage::Accepted { .. });
-        for (earlier, _) in self.owners.extract_if(.., |_, owner| owner.peer == peer && began(&owner.stage)) {
-            self.channels.close(earlier, CloseCode::Superseded, now);
+        let all = self.owners.iter().filter(|(_, owner)| owner.peer == peer && began(&owner.stage));
+        let (mut earlier, others): (Vec<ChannelId>, Vec<ChannelId>) =
+            all.map(|(id, _)| *id).partition(|id| self.channels.remote(*id) == Some(from));
+        earlier.extend(others.iter().take(others.len().saturating_sub(PROCESSES - 1)));
+        for id in earlier {
+            self.owners.remove(&id);
+            self.channels.close(id, CloseCode::Superseded, now);
         }
-        self.owners.insert(id, ChannelOwner { peer, stage: ChannelStage::Awaiting });
     }
 
     /// The peer that a channel begun elsewhere belongs to, which may be one for its time; else the channel is closed.
@@ -97,17 +110,25 @@ impl Handshakes {
             return peer.answer_failed(HandshakeFailure::Tls("no key material".to_owned()), context);
         };
         let (role, agreement) = (Role::Responder, &agreement);
-        let plan = PairPlan { peer: number, role, agreement, inbound: spi, outbound: theirs.spi };
+        let process = theirs.capabilities.process();
+        let plan = PairPlan { peer: number, role, process, agreement, inbound: spi, outbound: theirs.spi };
         let NewPair { inbound, outbound, pair } = NewPair::new(plan, keys, now, context);
-        if let Some(from) = self.channels.place(id) {
+        let place = self.channels.place(id);
+        if let Some(from) = place {
             sessions.follow(number, from, now);
         }
         let Some((peer, context)) = sessions.with(number) else { return };
         context.order_in(inbound::Order::Install(inbound));
-        let capabilities = theirs.capabilities.clone();
-        peer.pairs.accept(UnconfirmedPair { pair, outbound, capabilities, made: now }, context);
+        let (capabilities, from) = (theirs.capabilities.clone(), place.map(|place| place.remote));
+        peer.pairs.accept(UnconfirmedPair { pair, outbound, capabilities, from, made: now }, context);
         self.channels.send(id, &accept);
         self.owners.insert(id, ChannelOwner { peer: number, stage: ChannelStage::Accepted { spi } });
+    }
+
+    /// The initiator uses the pair with this inbound SPI.
+    pub(crate) fn confirmed(&mut self, sessions: &mut Sessions, id: PeerId, spi: Spi, now: Time) {
+        let follows = sessions.with(id).and_then(|(peer, context)| peer.confirm(spi, now, context));
+        self.tell_restarted(id, follows);
     }
 
     /// Whether a handshake of this node with `peer` goes before the peer's own.

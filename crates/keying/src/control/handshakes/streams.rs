@@ -1,5 +1,7 @@
 //! Connections for streams: those that this node begins, and those that it lends once the peer is known.
 
+use std::net::SocketAddr;
+
 use strait_clock::Time;
 use strait_ipsec::{PeerId, Place, Reason, inbound};
 
@@ -8,7 +10,7 @@ use super::super::sessions::Sessions;
 use super::{ChannelOwner, ChannelStage, Handshakes};
 use crate::channel::{CannotConnect, ChannelId, CloseCode};
 use crate::sessionless::key_name;
-use crate::{Action, PublicKey, Role};
+use crate::{Action, LentEvent, PublicKey, Role};
 
 impl Handshakes {
     /// Wants a session with a peer that streams wait for, if there is none: what they say leaves within one.
@@ -90,6 +92,13 @@ impl Handshakes {
         let Some((peer, context)) = sessions.with(id) else { return };
         peer.packets_wait(now, context);
         self.begin(sessions, id, now);
+    }
+
+    /// Tells those who drive streams that a process of the peer was followed by another in this place, if one was.
+    pub(super) fn tell_restarted(&mut self, peer: PeerId, place: Option<SocketAddr>) {
+        if let Some(place) = place {
+            self.channels.tell_streams(LentEvent::Restarted(peer, place));
+        }
     }
 
     fn lend_to(&mut self, id: ChannelId, peer: Option<(PeerId, PublicKey)>, now: Time) {

@@ -4,6 +4,7 @@
 //! carries the packets, and its inbound half stays long enough for those still on their way.
 
 use core::time::Duration;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use strait_clock::Time;
@@ -41,6 +42,8 @@ pub(crate) struct SaHalf {
 #[derive(Debug)]
 pub(crate) struct SaPair {
     pub(crate) role: Role,
+    /// The number of the peer's process that agreed to it.
+    pub(crate) process: u32,
     pub(crate) suite: Suite,
     pub(crate) iv: IvMode,
     /// What the peer may be sent.
@@ -58,6 +61,8 @@ pub(crate) struct UnconfirmedPair {
     pub(crate) pair: SaPair,
     pub(crate) outbound: Box<OutboundSa>,
     pub(crate) capabilities: Capabilities,
+    /// The place of its initiator.
+    pub(crate) from: Option<SocketAddr>,
     pub(crate) made: Time,
 }
 
@@ -65,6 +70,7 @@ pub(crate) struct UnconfirmedPair {
 #[derive(Debug)]
 struct FadingSa {
     half: SaHalf,
+    process: u32,
     until: Time,
 }
 
@@ -90,6 +96,8 @@ pub(crate) struct PairPlan<'a> {
     pub(crate) peer: PeerId,
     /// Of this node.
     pub(crate) role: Role,
+    /// The number of the peer's process.
+    pub(crate) process: u32,
     pub(crate) agreement: &'a PairAgreement,
     /// This node's SPI.
     pub(crate) inbound: Spi,
@@ -127,6 +135,7 @@ impl NewPair {
         };
         let pair = SaPair {
             role,
+            process: plan.process,
             suite: agreement.suite,
             iv: agreement.iv,
             payloads: agreement.outbound,
@@ -177,6 +186,14 @@ impl SaPairs {
         self.inbound().map(|half| half.spi)
     }
 
+    /// The number of the process that uses the association with this inbound SPI.
+    pub(crate) fn process(&self, spi: Spi) -> Option<u32> {
+        let unconfirmed = self.unconfirmed.iter().map(|unconfirmed| &unconfirmed.pair);
+        let pairs = self.in_use.iter().chain(unconfirmed).map(|pair| (pair.inbound.spi, pair.process));
+        let fading = self.fading.iter().map(|fading| (fading.half.spi, fading.process));
+        pairs.chain(fading).find(|(its, _)| *its == spi).map(|(_, process)| process)
+    }
+
     /// When anything authentic last came on any association.
     pub(crate) fn last_heard(&self) -> Option<Time> {
         self.inbound().filter_map(|half| half.usage.last()).max()
@@ -193,7 +210,7 @@ impl SaPairs {
         let now = unconfirmed.made;
         // Its initiator began anew, but packets on the one before may be on their way.
         if let Some(before) = self.unconfirmed.replace(unconfirmed) {
-            self.fade(before.pair.inbound, now, context);
+            self.fade(before.pair, now, context);
         }
         context.tick_from(now);
     }
@@ -213,7 +230,7 @@ impl SaPairs {
     /// Uses `pair` from now on; the inbound half of the one before fades.
     pub(crate) fn replace(&mut self, pair: SaPair, now: Time, context: &mut ControlContext) {
         if let Some(before) = self.in_use.replace(pair) {
-            self.fade(before.inbound, now, context);
+            self.fade(before, now, context);
         }
     }
 
@@ -225,12 +242,13 @@ impl SaPairs {
     /// Stops using the pair in use, whose inbound half fades; its outbound SPI is returned.
     pub(crate) fn stop(&mut self, now: Time, context: &mut ControlContext) -> Option<Spi> {
         let pair = self.in_use.take()?;
-        self.fade(pair.inbound, now, context);
-        Some(pair.outbound.spi)
+        let outbound = pair.outbound.spi;
+        self.fade(pair, now, context);
+        Some(outbound)
     }
 
-    fn fade(&mut self, half: SaHalf, now: Time, context: &mut ControlContext) {
-        self.fading.push(FadingSa { half, until: now + GRACE });
+    fn fade(&mut self, pair: SaPair, now: Time, context: &mut ControlContext) {
+        self.fading.push(FadingSa { half: pair.inbound, process: pair.process, until: now + GRACE });
         if self.fading.len() > FADING {
             context.withdraw_inbound(self.fading.remove(0).half.spi);
         }

@@ -178,7 +178,7 @@ fn peer_that_says_goodbye_is_down_and_sought_for_a_while_at_most_once_a_second()
     assert!(world.run_until(5, ControlWorld::both_up));
     world.chat(3, 500);
     let (began, before) = (world.now, world.started(0).len());
-    world.notice(0, Notice::Stopped(PeerId(1)));
+    world.goodbye(0, 1);
     let status = world.nodes[0].control.status(PeerId(1)).unwrap();
     assert_eq!((status.state, status.away_since, status.association), (PeerState::Down, Some(began), None));
     assert!(world.nodes[0].outbound.is_empty(), "nothing is sent any more");
@@ -188,7 +188,7 @@ fn peer_that_says_goodbye_is_down_and_sought_for_a_while_at_most_once_a_second()
         world.run(Duration::from_millis(50));
         if world.is_up(0, 1) {
             goodbyes += 1;
-            world.notice(0, Notice::Stopped(PeerId(1)));
+            world.goodbye(0, 1);
         }
     }
     let started = world.started(0).len() - before;
@@ -425,7 +425,7 @@ fn keepalives_tell_an_idle_peer_of_another_address_and_find_it_after_an_outage()
     world.nodes[1].cut = false;
     assert!(world.run_until(120, ControlWorld::both_up));
     // One that was stopped is not asked for: it knows best when it is back.
-    world.notice(0, Notice::Stopped(PeerId(1)));
+    world.goodbye(0, 1);
     let begun = world.started(0).len();
     world.run(600 * SECOND);
     assert_eq!((world.started(0).len(), world.nodes[0].keepalives.len() >= 20), (begun, true));

@@ -129,6 +129,12 @@ impl ControlWorld {
         self.ask(node, |control, now| control.notice(notice, now));
     }
 
+    /// A peer says at `node` that it is being stopped, on the association in use.
+    pub(super) fn goodbye(&mut self, node: usize, peer: u32) {
+        let status = self.nodes[node].control.status(PeerId(peer)).unwrap();
+        self.notice(node, Notice::Stopped(PeerId(peer), status.association.unwrap().inbound.spi));
+    }
+
     /// Sends one packet from `node` to `to`, or says that it waits.
     pub(super) fn packet(&mut self, node: usize, to: u32) -> bool {
         let from = &self.nodes[node];
