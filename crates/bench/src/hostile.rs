@@ -1,5 +1,8 @@
-//! What strangers and hostile peers cost everybody else, and whether many honest sites get on as well as few.
+//! What strangers and hostile peers cost everybody else, and whether many honest sites get on as well as few: the tunnel, its services,
+//! the directory of keys.
 
+mod attackers;
+mod directory;
 mod floods;
 mod hub;
 mod peers;
@@ -11,14 +14,15 @@ use crate::error::Error;
 use crate::report::BenchSection;
 use crate::stage::{BenchPart, BenchSetup, each_part};
 
-/// Floods with and without sessions, a hostile peer, hostile streams, a hub: a section each, given to `done` when it is measured.
+/// A section for each part, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    let parts: [(&str, BenchPart); 5] = [
+    let parts: [(&str, BenchPart); 6] = [
         ("floods", floods::run),
         ("sessionless", floods::run_sessionless),
         ("peers", peers::run),
         ("services", services::run),
         ("hub", hub::run),
+        ("directory", directory::run),
     ];
     each_part(&parts, setting, done)
 }

@@ -10,6 +10,9 @@ mod stage;
 mod throughput;
 mod watchers;
 
+pub(crate) use fleet::{Fleet, FleetStore, certificates};
+pub(crate) use watchers::{Heard, publish, watch};
+
 use crate::error::Error;
 use crate::report::BenchSection;
 use crate::stage::{BenchPart, BenchSetup, each_part};

@@ -1,4 +1,4 @@
-//! A TCP connection whose congestion control is chosen before it begins; the standard library cannot do that.
+//! A TCP connection whose congestion control or own address is chosen before it begins; the standard library cannot do that.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -18,13 +18,34 @@ pub(crate) fn connect(
     patience: Duration,
 ) -> io::Result<TcpStream> {
     let Some(control) = control else { return TcpStream::connect_timeout(&target, patience) };
+    let socket = open(target)?;
+    set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_bytes())?;
+    complete(socket, target, patience)
+}
+
+/// Connects from `source`, an address of this host; its port 0 is any.
+///
+/// # Errors
+/// As `bind(2)` and [`TcpStream::connect_timeout`].
+pub fn connect_from(source: SocketAddr, target: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
+    let socket = open(target)?;
+    let (address, length) = address(source);
+    // SAFETY: the pointer and the length describe `address`, which is large enough for either family and outlives the call.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    complete(socket, target, patience)
+}
+
+/// A socket for a connection to an address of this family.
+fn open(target: SocketAddr) -> io::Result<OwnedFd> {
     let family = if target.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: takes no pointers.
     let socket = unsafe { libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0) };
     check(socket)?;
     // SAFETY: just opened, with no other owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    set(&socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, control.as_bytes())?;
+    Ok(unsafe { OwnedFd::from_raw_fd(socket) })
+}
+
+fn complete(socket: OwnedFd, target: SocketAddr, patience: Duration) -> io::Result<TcpStream> {
     let stream = TcpStream::from(socket);
     // Which limits the time of a connection too (socket(7)).
     stream.set_write_timeout(Some(patience))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::{Mutex, PoisonError};
@@ -96,8 +96,21 @@ impl DirectoryProcess {
         authority: &PublicKey,
         more: &str,
     ) -> Result<DirectoryProcess, Error> {
+        DirectoryProcess::start_at(Ipv4Addr::LOCALHOST.into(), program, dir, (name, authority, more))
+    }
+
+    /// As [`DirectoryProcess::start`], on another address of the host, or on all of them.
+    ///
+    /// # Errors
+    /// As [`DirectoryProcess::start`].
+    pub fn start_at(
+        address: IpAddr,
+        program: &Path,
+        dir: &Path,
+        (name, authority, more): (&str, &PublicKey, &str),
+    ) -> Result<DirectoryProcess, Error> {
         let port = free_port().map_err(Error::doing("find a port for a directory"))?;
-        let server = format!("127.0.0.1:{port}");
+        let server = SocketAddr::new(address, port).to_string();
         let text = format!(
             "[directory]\nlisten = \"{server}\"\nauthority = \"{authority}\"\nstore = \"{name}.redb\"\n{more}"
         );

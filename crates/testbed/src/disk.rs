@@ -1,11 +1,12 @@
-//! A file system that is soon full, for what a daemon does then.
+//! Room on disks: a file system that is soon full, for what a daemon does then, and what a folder takes.
 #![allow(unsafe_code)]
 
 use std::ffi::CStr;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use crate::Error;
 
@@ -87,6 +88,16 @@ fn owned(given: libc::c_long) -> io::Result<OwnedFd> {
         Ok(descriptor @ 0..) => Ok(unsafe { OwnedFd::from_raw_fd(descriptor) }),
         _ => Err(io::Error::last_os_error()),
     }
+}
+
+/// The size of a folder as `du` has it, in bytes; of one that is not there, nothing.
+#[must_use]
+pub fn on_disk(folder: &Path) -> u64 {
+    // `st_blocks` of stat(2) counts 512 bytes.
+    let blocks = |path: &Path| fs::symlink_metadata(path).map_or(0, |about| about.blocks() * 512);
+    let below = fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let below: u64 = below.map(|path| if path.is_dir() { on_disk(&path) } else { blocks(&path) }).sum();
+    blocks(folder) + below
 }
 
 #[cfg(test)]

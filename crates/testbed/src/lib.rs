@@ -59,10 +59,11 @@ mod workdir;
 
 pub use accounts::program_with_accounts;
 pub use clear::ClearWatch;
+pub use connect::connect_from;
 pub use copied::tell_copied;
 pub use daemon::{DaemonProcess, ProcessCost, children};
 pub use descriptor::BorrowedSocket;
-pub use disk::SmallDisk;
+pub use disk::{SmallDisk, on_disk};
 pub use echo::EchoService;
 pub use error::{Error, Obstacle};
 pub use feed::Feed;

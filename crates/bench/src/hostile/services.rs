@@ -5,7 +5,6 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -14,6 +13,7 @@ use strait_lab::measure::{RunValues, settle};
 use strait_node::client::{StreamOptions, open_stream_at};
 use strait_testbed::{DaemonProcess, Extra, LinkSpec, Workdir, program_with_accounts};
 
+use super::attackers::Attackers;
 use super::star::{HubStar, Spoke};
 use crate::content::generated;
 use crate::error::Error;
@@ -81,7 +81,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         for ((_, words), [alone, _]) in COMMANDS.iter().zip(&mut measured) {
             alone.push(time(honest, words)?);
         }
-        let attack = Attack::start(&star.daemons[1..]);
+        let attack = attack(&star.daemons[1..]);
         for ((name, words), [_, beside]) in COMMANDS.iter().zip(&mut measured) {
             let millis = time(honest, words)?;
             beside.push(millis);
@@ -112,30 +112,15 @@ fn timed(daemon: &DaemonProcess, words: &[&str], folder: &Path) -> Result<f64, E
     Ok(if status.success() { took } else { f64::INFINITY })
 }
 
-/// Hostile peers at work; they end with this.
-struct Attack {
-    ended: Arc<AtomicBool>,
-    threads: Vec<thread::JoinHandle<()>>,
-}
-
-impl Attack {
-    fn start(daemons: &[DaemonProcess]) -> Attack {
-        let ended = Arc::new(AtomicBool::new(false));
-        let open = |daemon: &DaemonProcess| {
-            let (socket, ended) = (daemon.log().with_file_name("strait0.sock"), Arc::clone(&ended));
-            thread::spawn(move || open_all_the_time(&socket, &ended))
-        };
-        let threads = daemons.iter().map(open).collect();
-        thread::sleep(BEGIN);
-        Attack { ended, threads }
-    }
-}
-
-impl Drop for Attack {
-    fn drop(&mut self) {
-        self.ended.store(true, Ordering::Relaxed);
-        self.threads.drain(..).for_each(|thread| drop(thread.join()));
-    }
+/// Has hostile peers begin.
+fn attack(daemons: &[DaemonProcess]) -> Attackers {
+    let open = |daemon: &DaemonProcess| {
+        let socket = daemon.log().with_file_name("strait0.sock");
+        move |ended: &AtomicBool| open_all_the_time(&socket, ended)
+    };
+    let attackers = Attackers::start(daemons.iter().map(open));
+    thread::sleep(BEGIN);
+    attackers
 }
 
 /// Opens streams to the hub one after another, and gives up the oldest where there are too many.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -10,7 +11,7 @@ use strait_keying::directory::{Answer, Certificate, Question};
 use strait_node::directory::{DirectoryConnection, DirectoryFailure};
 use strait_testbed::directory::{DirectoryProcess, certificate};
 use strait_testbed::outside::Etcd;
-use strait_testbed::{Namespace, Workdir, interrupt};
+use strait_testbed::{Namespace, Workdir, interrupt, on_disk};
 
 use crate::error::Error;
 use crate::stage::BenchSetup;
@@ -24,7 +25,7 @@ const VALID: u64 = 24 * 3600;
 
 /// Where a directory has its certificates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum FleetStore {
+pub(crate) enum FleetStore {
     /// In a file of its own.
     Embedded,
     /// In etcd, and its file is a copy.
@@ -32,10 +33,10 @@ pub(super) enum FleetStore {
 }
 
 impl FleetStore {
-    pub(super) const ALL: [FleetStore; 2] = [FleetStore::Embedded, FleetStore::Etcd];
+    pub(crate) const ALL: [FleetStore; 2] = [FleetStore::Embedded, FleetStore::Etcd];
 
     /// Its name in tables.
-    pub(super) const fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             FleetStore::Embedded => "embedded",
             FleetStore::Etcd => "etcd",
@@ -43,24 +44,34 @@ impl FleetStore {
     }
 
     /// Why it is left out here, if it is.
-    pub(super) fn missing(self) -> Option<String> {
+    pub(crate) fn missing(self) -> Option<String> {
         (self == FleetStore::Etcd && !Etcd::is_here()).then(|| "etcd is left out: there is none".to_owned())
     }
 }
 
 /// Directories, and etcd. Dropped, it leaves nothing behind.
 #[derive(Debug)]
-pub(super) struct Fleet {
+pub(crate) struct Fleet {
     // In the order in which they must go.
     directories: Vec<DirectoryProcess>,
     _etcd: Option<Etcd>,
-    pub(super) authority: PrivateKey,
+    pub(crate) authority: PrivateKey,
     dir: Workdir,
 }
 
 impl Fleet {
     /// Runs `work` on a new host, beside directories without certificates.
-    pub(super) fn with<T: Send>(
+    pub(crate) fn with<T: Send>(
+        setting: &BenchSetup,
+        store: FleetStore,
+        work: impl FnOnce(&Fleet) -> Result<T, Error> + Send,
+    ) -> Result<T, Error> {
+        Fleet::on((&Namespace::create("fleet")?, Ipv4Addr::LOCALHOST.into()), setting, store, work)
+    }
+
+    /// The same on a host, where they listen at `address`.
+    pub(crate) fn on<T: Send>(
+        (host, address): (&Namespace, IpAddr),
         setting: &BenchSetup,
         store: FleetStore,
         work: impl FnOnce(&Fleet) -> Result<T, Error> + Send,
@@ -70,8 +81,8 @@ impl Fleet {
             return Err(Error::NoProgram(program));
         }
         // Processes end with the thread that starts them.
-        let worked = Namespace::create("fleet")?.run("serve certificates", || {
-            Ok(Fleet::set(&program, store).and_then(|fleet| {
+        let worked = host.run("serve certificates", || {
+            Ok(Fleet::set(&program, address, store).and_then(|fleet| {
                 let done = work(&fleet);
                 drop(fleet);
                 done
@@ -80,7 +91,7 @@ impl Fleet {
         worked?
     }
 
-    fn set(program: &Path, store: FleetStore) -> Result<Fleet, Error> {
+    fn set(program: &Path, address: IpAddr, store: FleetStore) -> Result<Fleet, Error> {
         let dir = Workdir::create()?;
         let authority = authority();
         let etcd = match store {
@@ -90,24 +101,25 @@ impl Fleet {
         let more =
             etcd.as_ref().map(|etcd| format!("[etcd]\nurls = [\"{}\"]\n", etcd.url())).unwrap_or_default();
         let names: &[&str] = if etcd.is_some() { &["given", "asked"] } else { &["alone"] };
-        let start =
-            |name: &&str| DirectoryProcess::start(program, dir.path(), name, &authority.public(), &more);
+        let start = |name: &&str| {
+            DirectoryProcess::start_at(address, program, dir.path(), (name, &authority.public(), &more))
+        };
         let directories = names.iter().map(start).collect::<Result<_, _>>()?;
         Ok(Fleet { directories, _etcd: etcd, authority, dir })
     }
 
     /// The directory that is given certificates and lists.
-    pub(super) fn given(&self) -> &DirectoryProcess {
+    pub(crate) fn given(&self) -> &DirectoryProcess {
         &self.directories[0]
     }
 
     /// The directory that nodes ask: over etcd it is another one.
-    pub(super) fn asked(&self) -> &DirectoryProcess {
+    pub(crate) fn asked(&self) -> &DirectoryProcess {
         &self.directories[self.directories.len() - 1]
     }
 
     /// Puts all, as `strait authority publish` does, when the directory takes them; says how long that took.
-    pub(super) fn put(&self, certificates: &[Certificate]) -> Result<Duration, Error> {
+    pub(crate) fn put(&self, certificates: &[Certificate]) -> Result<Duration, Error> {
         let mut connection = self.given().open()?;
         let Some((first, rest)) = certificates.split_first() else { return Ok(Duration::ZERO) };
         let put = |one: &Certificate| Question::PutCertificate(one.as_bytes().into());
@@ -136,7 +148,7 @@ impl Fleet {
     }
 
     /// Waits until the directory that is asked has this certificate.
-    pub(super) fn wait_for(&self, certificate: &Certificate) -> Result<(), Error> {
+    pub(crate) fn wait_for(&self, certificate: &Certificate) -> Result<(), Error> {
         let (mut connection, begun) = (self.asked().open()?, Instant::now());
         let question = Question::Find(certificate.key_name());
         while connection.ask(&question).map_err(failed)? == Answer::NotFound {
@@ -149,7 +161,7 @@ impl Fleet {
     }
 
     /// MiB of memory that is the own one of the process that is asked.
-    pub(super) fn memory(&self) -> Result<f64, Error> {
+    pub(crate) fn memory(&self) -> Result<f64, Error> {
         let pid = self.asked().pid().unwrap_or_default();
         let status = fs::read_to_string(format!("/proc/{pid}/status"));
         let status = status.map_err(Error::doing("read the status of a directory"))?;
@@ -159,24 +171,25 @@ impl Fleet {
     }
 
     /// MiB that its store, and etcd with its log of changes, take on the disk.
-    pub(super) fn stored(&self) -> Result<[f64; 2], Error> {
+    pub(crate) fn stored(&self) -> Result<[f64; 2], Error> {
         let file = fs::metadata(self.asked().store()).map_err(Error::doing("look at a store"))?;
-        Ok([file.len(), size(&self.dir.path().join("etcd"))].map(|bytes| bytes as f64 / f64::from(1 << 20)))
+        Ok([file.len(), on_disk(&self.dir.path().join("etcd"))]
+            .map(|bytes| bytes as f64 / f64::from(1 << 20)))
     }
 }
 
 /// An authority's key.
-pub(super) fn authority() -> PrivateKey {
+pub(crate) fn authority() -> PrivateKey {
     PrivateKey::generate(&[9; 32])
 }
 
 /// This host's clock, in seconds since 1970.
-pub(super) fn unix() -> u64 {
+pub(crate) fn unix() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// So many certificates of the authority, with serial numbers from 1, made by two threads.
-pub(super) fn certificates(count: u32) -> Result<Vec<Certificate>, Error> {
+pub(crate) fn certificates(count: u32) -> Result<Vec<Certificate>, Error> {
     let (authority, until) = (authority(), unix() + VALID);
     let some = |numbers: std::ops::Range<u32>| {
         let make = |number: u32| certificate(&authority, u64::from(number) + 1, number, until);
@@ -195,23 +208,11 @@ pub(super) fn certificates(count: u32) -> Result<Vec<Certificate>, Error> {
 }
 
 /// What a question to a directory failed by.
-pub(super) fn failed(error: DirectoryFailure) -> Error {
+pub(crate) fn failed(error: DirectoryFailure) -> Error {
     Error::doing("ask a directory")(io::Error::other(error))
 }
 
 /// A connection of a node's.
-pub(super) fn open(server: &str) -> Result<DirectoryConnection, Error> {
+pub(crate) fn open(server: &str) -> Result<DirectoryConnection, Error> {
     DirectoryConnection::open(server, PATIENCE).map_err(Error::doing("reach a directory"))
-}
-
-/// Bytes that the files below a folder take on the disk: of those that are made before they are filled, what is filled.
-fn size(folder: &Path) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let of = |entry: fs::DirEntry| match entry.metadata() {
-        Ok(found) if found.is_dir() => size(&entry.path()),
-        Ok(found) => found.blocks() * 512,
-        Err(_) => 0,
-    };
-    entries.map(of).sum()
 }

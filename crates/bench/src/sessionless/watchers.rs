@@ -1,11 +1,13 @@
 //! How soon nodes that watch a directory have a new revocation list.
 
+use std::ops::RangeInclusive;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use strait_keying::PublicKey;
 use strait_keying::directory::{Answer, Question, RevocationList};
+use strait_keying::{PrivateKey, PublicKey};
 use strait_lab::measure::{RunValues, settle};
+use strait_node::directory::DirectoryConnection;
 use strait_testbed::interrupt;
 
 use super::fleet::{Fleet, FleetStore, certificates, failed, open, unix};
@@ -54,7 +56,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
 }
 
 /// What a client has heard: the number of a list, and when.
-type Heard = Result<(u64, Instant), Error>;
+pub(crate) type Heard = Result<(u64, Instant), Error>;
 
 fn measure(fleet: &Fleet, rounds: u64) -> Result<RunValues, Error> {
     let all = certificates(WATCHERS as u32)?;
@@ -80,7 +82,8 @@ fn measure(fleet: &Fleet, rounds: u64) -> Result<RunValues, Error> {
         drop(say);
         let measured = (1..=rounds).map(|round| {
             interrupt::pause(CALM)?;
-            revoke(fleet, round, &hear)
+            let given = || fleet.given().open().map_err(Error::from);
+            publish((&fleet.authority, round, 1..=round), given, (WATCHERS, &hear))
         });
         let measured = measured.collect();
         // Threads end with their connections.
@@ -90,11 +93,7 @@ fn measure(fleet: &Fleet, rounds: u64) -> Result<RunValues, Error> {
 }
 
 /// Tells of each list that comes, once it is verified, until the connection ends.
-fn watch(
-    mut connection: strait_node::directory::DirectoryConnection,
-    authority: &PublicKey,
-    say: &Sender<Heard>,
-) {
+pub(crate) fn watch(mut connection: DirectoryConnection, authority: &PublicKey, say: &Sender<Heard>) {
     loop {
         let heard = match connection.hear() {
             Ok(Answer::List(bytes)) => RevocationList::from_bytes(&bytes, authority)
@@ -110,19 +109,23 @@ fn watch(
     }
 }
 
-/// Seconds from the revocation of the certificate with the number `round` until all have the list.
-fn revoke(fleet: &Fleet, round: u64, hear: &Receiver<Heard>) -> Result<f64, Error> {
+/// Seconds from the revocation of certificates by the authority's list of this number until so many watchers have it; over a
+/// connection that is made for it.
+pub(crate) fn publish(
+    (authority, number, revoked): (&PrivateKey, u64, RangeInclusive<u64>),
+    open: impl FnOnce() -> Result<DirectoryConnection, Error>,
+    (watchers, hear): (usize, &Receiver<Heard>),
+) -> Result<f64, Error> {
     let begun = Instant::now();
-    let list = RevocationList::issue(&fleet.authority, round, unix(), 1..=round);
+    let list = RevocationList::issue(authority, number, unix(), revoked);
     let list = list.map_err(|error| failed(std::io::Error::other(error).into()))?;
-    let mut given = fleet.given().open()?;
-    given.ask(&Question::PutList(list.as_bytes().into())).map_err(failed)?;
+    open()?.ask(&Question::PutList(list.as_bytes().into())).map_err(failed)?;
     let mut last = begun;
-    for _ in 0..WATCHERS {
+    for _ in 0..watchers {
         let heard = hear.recv_timeout(PATIENCE);
         let silent = |_| Error::Silent { what: "a revocation list", way: "a directory".to_owned() };
-        let (number, at) = heard.map_err(silent)??;
-        if number != round {
+        let (heard, at) = heard.map_err(silent)??;
+        if heard != number {
             return Err(Error::Silent { what: "the newest list alone", way: "a directory".to_owned() });
         }
         last = last.max(at);

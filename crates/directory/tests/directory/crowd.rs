@@ -1,16 +1,16 @@
 //! Strangers with thousands of connections: they get no more memory than there is, and no one out who has few.
 
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::Path;
 use std::thread;
 use std::time::Instant;
 
-use rustix::net::{AddressFamily, SocketType, bind, connect, socket};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use strait_keying::directory::{Answer, Certificate, Question};
+use strait_testbed::attack::open_many_files;
+use strait_testbed::connect_from;
 
-use crate::place::{Directory, answer, certificate, find, folder, list};
+use crate::place::{Directory, PATIENCE, answer, certificate, find, folder, list};
 
 /// MiB of memory that connections and what they send may take (64, and an eighth while some end), and what else the process has, which
 /// is not built to be small here.
@@ -18,9 +18,7 @@ const MEMORY_MAX: usize = 64 + 8 + 56;
 
 /// Connections that strangers may have here, with as many files at the other end.
 fn connections() -> u16 {
-    let most = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most }).unwrap();
-    most.map_or(5_000, |most| u16::try_from(most.saturating_sub(500)).unwrap_or(u16::MAX).min(5_000))
+    u16::try_from(open_many_files(5_500).unwrap().saturating_sub(500)).unwrap_or(u16::MAX).min(5_000)
 }
 
 /// A directory with a certificate, and the number of connections that strangers may have.
@@ -41,10 +39,7 @@ fn strangers(count: u16, server: &str, words: &[u8]) -> Vec<TcpStream> {
 fn stranger(number: u16, server: &str, words: &[u8]) -> io::Result<TcpStream> {
     let from =
         Ipv4Addr::new(127, 1, u8::try_from(number / 250).unwrap(), u8::try_from(number % 250 + 1).unwrap());
-    let opened = socket(AddressFamily::INET, SocketType::STREAM, None)?;
-    bind(&opened, &SocketAddrV4::new(from, 0))?;
-    connect(&opened, &server.parse::<SocketAddrV4>().unwrap())?;
-    let mut stream = TcpStream::from(opened);
+    let mut stream = connect_from((from, 0).into(), server.parse().unwrap(), PATIENCE)?;
     stream.write_all(words)?;
     Ok(stream)
 }
