@@ -1,7 +1,8 @@
 //! What strangers and hostile peers cost everybody else, and whether many honest sites get on as well as few: the tunnel, its services,
-//! the directory of keys.
+//! the directory of keys, the broker.
 
 mod attackers;
+mod broker;
 mod directory;
 mod floods;
 mod hub;
@@ -16,13 +17,14 @@ use crate::stage::{BenchPart, BenchSetup, each_part};
 
 /// A section for each part, given to `done` when it is measured.
 pub(crate) fn run(setting: &BenchSetup, done: &mut dyn FnMut(BenchSection)) -> Result<(), Error> {
-    let parts: [(&str, BenchPart); 6] = [
+    let parts: [(&str, BenchPart); 7] = [
         ("floods", floods::run),
         ("sessionless", floods::run_sessionless),
         ("peers", peers::run),
         ("services", services::run),
         ("hub", hub::run),
         ("directory", directory::run),
+        ("broker", broker::run),
     ];
     each_part(&parts, setting, done)
 }

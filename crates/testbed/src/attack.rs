@@ -5,12 +5,14 @@
 //! - [`HostilePeer`] seals whatever it likes with the keys of a real session, and [`hostile`] makes what it seals;
 //! - [`open_many_files`] makes room for strangers with thousands of connections, [`connect_from`](crate::connect_from) says from where
 //!   one comes;
+//! - [`Hoard`] is what a sender fills a broker's store with;
 //! - [`listen`] keeps what a host receives, for those who send it again; [`WireTap`] shows it as it comes.
 //!
 //! Attacks go from one namespace of this program to another, and end with the value that stands for them.
 
 mod crowd;
 mod headers;
+mod hoard;
 pub mod hostile;
 mod peer;
 mod route;
@@ -19,6 +21,7 @@ mod tap;
 
 pub use crowd::open_many_files;
 pub use headers::ForgedHeader;
+pub use hoard::Hoard;
 pub use peer::HostilePeer;
 pub use route::{AttackRoute, RunningAttack, SentFrames};
 pub use tap::{WireTap, esp_of, listen, sessionless_of};

@@ -95,16 +95,15 @@ impl Post {
         configure(&self.broker, &peers, Extra { sections: &sections, ..Extra::default() })
     }
 
-    /// The configuration of a receiver that knows clients of the broker, too.
+    /// The configuration of a receiver that knows other senders, such as clients.
     ///
     /// # Errors
     /// [`Error::System`] when it cannot be written.
-    pub fn configure_receiver_of(&self, clients: &[PostClient]) -> Result<PathBuf, Error> {
+    pub fn configure_receiver_of(&self, senders: &[&Site], extra: Extra<'_>) -> Result<PathBuf, Error> {
         let broker =
             KnownPeer { site: &self.broker, at: Some(self.broker_for_receiver()), more: "broker = true" };
-        let client = |client| KnownPeer { site: PostClient::site(client), at: None, more: "" };
-        let peers = clients.iter().map(client).chain([broker]);
-        configure(&self.receiver, &peers.collect::<Vec<_>>(), Extra::default())
+        let peers = senders.iter().map(|site| KnownPeer { site, at: None, more: "" }).chain([broker]);
+        configure(&self.receiver, &peers.collect::<Vec<_>>(), extra)
     }
 
     /// The keys of `[broker]` for a store in a folder of the broker's site.

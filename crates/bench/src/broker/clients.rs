@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use strait_clock::Random;
 use strait_lab::measure::RunValues;
-use strait_testbed::{LinkSpec, Post, PostClient, Site, TwoHosts, Workdir};
+use strait_testbed::{Extra, LinkSpec, Post, PostClient, Site, TwoHosts, Workdir};
 
 use super::stage::TRANSFER;
 use crate::error::Error;
@@ -96,7 +96,9 @@ fn clients(
 fn lost(post: &Post, dir: &Workdir, clients: &[PostClient]) -> Result<usize, Error> {
     let inbox = dir.path().join("inbox");
     fs::create_dir(&inbox).map_err(Error::doing("make a folder"))?;
-    let daemon = post.receiver.start(&post.configure_receiver_of(clients)?, "run")?;
+    let senders: Vec<&Site> = clients.iter().map(PostClient::site).collect();
+    let config = post.configure_receiver_of(&senders, Extra::default())?;
+    let daemon = post.receiver.start(&config, "run")?;
     let log = File::create(dir.path().join("fetch.log")).map_err(Error::doing("make a log"))?;
     let mut fetch = daemon.command(&["fetch", post.broker.name(), "--into"]);
     fetch.arg(&inbox).stdout(Stdio::null()).stderr(log);

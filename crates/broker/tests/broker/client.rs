@@ -14,7 +14,7 @@ use strait_transfer::broker::message::{
 use strait_transfer::message::{MessageReader, frame};
 
 /// How long an answer may take: a machine with much else to do.
-const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// The key of the peer with this number.
 pub(crate) fn key(number: u8) -> PublicKey {
@@ -85,8 +85,6 @@ impl Object {
 
 impl TestClient {
     pub(crate) fn new(stream: UnixStream) -> TestClient {
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        stream.set_write_timeout(Some(PATIENCE)).unwrap();
         let reader = MessageReader::new(BufReader::new(stream.try_clone().unwrap()));
         TestClient { stream, reader }
     }

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::net::Shutdown;
 use std::sync::Arc;
 
 use strait_broker::engine::Limits;
 use strait_broker::names::{self, LetterName};
-use strait_testbed::Workdir;
+use strait_testbed::attack::Hoard;
+use strait_testbed::{Workdir, on_disk};
+use strait_transfer::broker::client::BrokerClient;
 use strait_transfer::broker::message::{
     BrokerAnswer, BrokerRequest, FaultKind, LetterBox, LetterKind, ObjectName, ObjectPart, RECEIPT_MAX,
 };
@@ -31,18 +32,6 @@ fn start(kind: &Kind, dir: &Workdir, sections: &str) -> Broker {
     Broker::start(kind, &dir.path().join("spool"), &format!("{sections}{ALL}"), Limits::default())
 }
 
-/// The size of a folder as `du` has it, in bytes.
-fn on_disk(folder: &Path) -> u64 {
-    let below = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    let below: u64 = below.map(|path| if path.is_dir() { on_disk(&path) } else { blocks(&path) }).sum();
-    blocks(folder) + below
-}
-
-/// `st_blocks` of stat(2) counts 512 bytes.
-fn blocks(path: &Path) -> u64 {
-    fs::metadata(path).map_or(0, |about| about.blocks() * 512)
-}
-
 /// An object as small as it can be.
 fn least(number: u64, to: &[u8], contents: usize) -> Object {
     Object { manifest: vec![1], ..Object::new(number, to, contents) }
@@ -57,41 +46,25 @@ fn flood(
     (from..100_000).find_map(|number| way(client, number)).unwrap()
 }
 
-/// An upload whose bytes come, and whose end does not.
-fn begin(client: &mut TestClient, number: u64, length: usize) -> Option<FaultKind> {
-    let object = Object::new(number, &[2], length);
-    client.say(&[object.put()]);
-    if let Some(fault) = why(&client.hear()) {
-        return Some(fault);
-    }
-    client.data(&object, 0, length);
-    // The answer to the next one says that those bytes were taken.
-    client.say(&[BrokerRequest::Abandon { id: id(u64::MAX) }]);
-    std::iter::from_fn(|| Some(client.outcome())).find_map(|answer| match answer {
-        BrokerAnswer::Removed { .. } => Some(None),
-        other => why(&other).map(Some),
-    })?
-}
-
 #[test]
 fn a_quota_bounds_what_a_sender_takes_of_the_disk_in_whatever_way() {
-    type Way = fn(&mut TestClient, u64) -> Option<FaultKind>;
-    let ways: [(&str, Way); 5] = [
-        ("letters", |client, number| why(&client.upload(&least(number, &[2, 3, 4, 5], 0)))),
-        ("letters to one", |client, number| why(&client.upload(&least(number, &[2], 0)))),
-        ("small contents", |client, number| why(&client.upload(&least(number, &[2], 1)))),
-        ("small uploads without an end", |client, number| begin(client, number, 1)),
-        ("large uploads without an end", |client, number| begin(client, number, 300_000)),
-    ];
-    for (name, way) in ways {
+    for hoard in Hoard::ALL {
         for (dir, kind) in stores() {
             let broker = start(&kind, &dir, "quota_sender = \"1MB\"\nquota_receiver = \"1MB\"\n");
-            let mut client = broker.client(1);
-            assert_eq!(flood(&mut client, 0, way), FaultKind::SenderQuota, "{name}");
-            drop(client.finish());
+            let name = hoard.name();
+            let refused = |from: u64| {
+                let stream = broker.stream(1);
+                let mut client = BrokerClient::begin(&stream, &stream).unwrap();
+                let (_, fault) = hoard.flood(&mut client, from, &[2, 3, 4, 5].map(key)).unwrap();
+                // The broker is done with it.
+                stream.shutdown(Shutdown::Write).unwrap();
+                while client.next_answer().is_ok() {}
+                fault
+            };
+            assert_eq!(refused(0), FaultKind::SenderQuota, "{name}");
             broker.sweep();
             // Lists change nothing of it.
-            assert_eq!(flood(&mut broker.client(1), 50_000, way), FaultKind::SenderQuota, "{name}");
+            assert_eq!(refused(50_000), FaultKind::SenderQuota, "{name}");
             let boot = fs::read_dir(dir.path().join("spool")).unwrap().map(|entry| entry.unwrap().path());
             let spooled: u64 = boot.filter(|path| path.is_dir()).map(|path| on_disk(&path)).sum();
             let taken = spooled + on_disk(&dir.path().join("store"));

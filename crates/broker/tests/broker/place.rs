@@ -17,7 +17,7 @@ use strait_transfer::broker::message::BrokerAnswer;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-use crate::client::{TestClient, key, who};
+use crate::client::{PATIENCE, TestClient, key, who};
 
 /// Peers of every broker here: 1 to this.
 const PEERS: u8 = 5;
@@ -106,16 +106,23 @@ impl Broker {
     }
 
     /// A stream of a peer, before the welcome.
-    pub(crate) fn connect(&self, peer: u8) -> TestClient {
+    pub(crate) fn stream(&self, peer: u8) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
         let _inside = self.runtime().enter();
         let theirs = tokio::net::UnixStream::from_std(theirs).unwrap();
         self.runtime().spawn(Arc::clone(&self.engine).serve(who(peer), theirs));
-        TestClient::new(ours)
+        ours.set_read_timeout(Some(PATIENCE)).unwrap();
+        ours.set_write_timeout(Some(PATIENCE)).unwrap();
+        ours
     }
 
-    /// The same behind it.
+    /// A client on one.
+    pub(crate) fn connect(&self, peer: u8) -> TestClient {
+        TestClient::new(self.stream(peer))
+    }
+
+    /// The same behind the welcome.
     pub(crate) fn client(&self, peer: u8) -> TestClient {
         let mut client = self.connect(peer);
         assert!(matches!(client.hear(), BrokerAnswer::Welcome { .. }));

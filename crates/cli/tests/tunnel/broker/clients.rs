@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Duration;
 
 use strait_clock::Random;
-use strait_testbed::{PostClient, Site};
+use strait_testbed::{Extra, PostClient, Site};
 
 use super::{Scene, allowed_with_broker};
 use crate::files::noise;
@@ -46,7 +46,8 @@ fn half_of_many_clients_are_killed_and_every_acknowledged_object_is_there_whole(
     let said = || clients.iter().map(PostClient::said).collect::<Vec<_>>().join("----\n");
     let acknowledged = clients.iter().filter(|client| client.is_acknowledged()).count();
     assert!(acknowledged >= usize::from(CLIENTS) / 2, "{acknowledged}: {}\n{}", said(), scene.logs());
-    let config = scene.post.configure_receiver_of(&clients).unwrap();
+    let senders: Vec<&Site> = clients.iter().map(PostClient::site).collect();
+    let config = scene.post.configure_receiver_of(&senders, Extra::default()).unwrap();
     scene.receiver = Some(scene.post.receiver.start(&config, "run").unwrap());
     scene.good(scene.fetch());
     let whole = |scene: &Scene, client: &PostClient| {
