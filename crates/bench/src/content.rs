@@ -38,6 +38,20 @@ pub(crate) fn generated(share: usize) -> Text {
     Text { name: "generated sample", bytes: join(text.map(|file| &file.bytes[..]), share) }
 }
 
+/// So many bytes of the generated sample's logs, in lines.
+pub(crate) fn sample_log(size: usize) -> Vec<u8> {
+    let mut log = Vec::with_capacity(size + (1 << 20));
+    let mut seed = sample::DEFAULT_SEED;
+    while log.len() < size {
+        for file in sample::generate(seed).iter().filter(|file| file.name.contains("log")) {
+            log.extend_from_slice(&file.bytes);
+        }
+        seed += 1;
+    }
+    log.truncate(size);
+    log
+}
+
 /// The generated sample and what there is of `modern` and `calgary`; and a note for what there is not.
 pub(crate) fn texts(share: usize) -> Result<(Vec<Text>, Vec<String>), Error> {
     let mut texts = vec![generated(share)];

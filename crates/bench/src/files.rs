@@ -26,7 +26,7 @@ pub(crate) use processes::{
     EndPeaks, all, ended_children, forget_peaks, own_memory, processor, tree, watched,
 };
 pub(crate) use table::size_name;
-pub(crate) use way::{make_durable, wait};
+pub(crate) use way::{make_durable, rsync_options, wait};
 
 use crate::error::Error;
 use crate::report::BenchSection;

@@ -12,6 +12,9 @@ mod stage;
 mod terminal;
 mod way;
 
+pub(crate) use stage::{PROMPT, SHELL};
+pub(crate) use terminal::PersonTerminal;
+
 use crate::error::Error;
 use crate::report::BenchSection;
 use crate::stage::{BenchPart, BenchSetup, each_part};

@@ -10,9 +10,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod acks;
+mod age;
 mod broker;
 mod captures;
 mod closed;
+mod commands;
 mod compare;
 mod content;
 mod cores;
@@ -55,14 +57,14 @@ use stage::{BenchEffort, BenchSetup};
 
 /// Measures speed and memory of Strait beside the plain link and wireguard-go.
 ///
-/// Needs root, or leave to make user namespaces. Takes four to five hours; with --quick, about 45 minutes.
+/// Needs root, or leave to make user namespaces. Takes about five hours; with --quick, about 50 minutes.
 #[derive(Debug, Parser)]
 #[command(name = "strait-bench", version)]
 struct BenchFlags {
     /// Run only this; may be given more than once
     #[arg(long, value_enum, value_name = "NAME")]
     only: Vec<Benchmark>,
-    /// Of a benchmark with several sections (paths, hostile, files, login, broker, sessionless, peers), only this: unknown, floods, thin, ...
+    /// Of a benchmark with several sections (paths, hostile, files, commands, login, broker, sessionless, peers), only this: unknown, floods, thin, ...
     #[arg(long, value_name = "NAME", requires = "only")]
     part: Option<String>,
     /// Of the benchmark peers, beside Strait only this tunnel, by its name in the table, such as 'tinc, zlib'; may be given more
@@ -126,12 +128,14 @@ enum Benchmark {
     Steps,
     /// How often the entropy probe errs about whether data would shrink, and what it costs
     EntropyProbe,
-    /// Floods from strangers, a hostile peer, and a hub with many sites: what others keep
+    /// Floods from strangers, hostile peers, a hub with many sites, crowds before a directory, a broker that is filled: what others keep
     Hostile,
     /// Long, lossy and unknown paths: one stream, sparse packets, what repair costs
     Paths,
     /// Files between two daemons beside rsync, scp and zstd over ssh: time, bytes, processor, memory
     Files,
+    /// Commands without a daemon, from start to end: files beside rsync and zstd with age, round trips, an outage
+    Commands,
     /// Logins beside ssh and mosh: a keystroke, a long log, copies over ssh, an outage, what an idle session takes
     Login,
     /// A broker beside zstd, age and curl: thin links, 1 GiB, small objects, many clients of which half are killed
@@ -164,6 +168,7 @@ impl Benchmark {
             Benchmark::Hostile => "hostile",
             Benchmark::Paths => "paths",
             Benchmark::Files => "files",
+            Benchmark::Commands => "commands",
             Benchmark::Login => "login",
             Benchmark::Broker => "broker",
             Benchmark::Sessionless => "sessionless",
@@ -197,6 +202,7 @@ impl Benchmark {
             Benchmark::Closed => closed::run(setting),
             Benchmark::Paths => return paths::run(setting, done),
             Benchmark::Files => return files::run(setting, done),
+            Benchmark::Commands => return commands::run(setting, done),
             Benchmark::Login => return login::run(setting, done),
             Benchmark::Broker => return broker::run(setting, done),
             Benchmark::Hostile => return hostile::run(setting, done),

@@ -4,7 +4,7 @@ use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::{DaemonProcess, Error, Namespace, TwoHosts};
 
@@ -228,6 +228,29 @@ impl Site {
             ));
         }
         format!("{text}\n{}", lines(extra.sections))
+    }
+
+    /// Makes the site's folder the home of a user with this configuration, of which commands have a node for their time.
+    ///
+    /// # Errors
+    /// [`Error::System`] when it cannot be written.
+    pub fn make_home(&self, configuration: &str) -> Result<(), Error> {
+        let home = self.folder.join("strait");
+        fs::create_dir(&home)
+            .and_then(|()| fs::rename(self.key_file(), home.join(format!("{}.key", self.name()))))
+            .and_then(|()| fs::write(home.join("strait.toml"), configuration))
+            .map_err(Error::doing(format!("make a home of {}", self.folder.display())))
+    }
+
+    /// A command in that home, without a daemon.
+    #[must_use]
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.host.command(&self.program);
+        command.args(arguments).env("XDG_CONFIG_HOME", &self.folder).env("HOME", &self.folder);
+        command.env("STRAIT_RUNTIME_DIR", self.folder.join("run"));
+        command.env("STRAIT_STATE_DIR", self.folder.join("state")).env("NO_COLOR", "1");
+        command.env_remove("NOTIFY_SOCKET").stdin(Stdio::null());
+        command
     }
 
     /// Starts a broker from a configuration, as [`Site::start`] does a daemon.

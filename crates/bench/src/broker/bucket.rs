@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use strait_testbed::Namespace;
 
@@ -91,33 +91,5 @@ impl Drop for BucketProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// What `age` encrypts to and decrypts with.
-#[derive(Debug)]
-pub(super) struct AgeKey {
-    pub(super) file: PathBuf,
-    pub(super) recipient: String,
-}
-
-impl AgeKey {
-    /// A new one, in a file in `folder`; or why there is none.
-    pub(super) fn make(folder: &Path) -> Result<AgeKey, String> {
-        for program in ["age", "zstd", "curl"] {
-            if !strait_testbed::outside::has(program) {
-                return Err(format!("there is no {program}"));
-            }
-        }
-        let file = folder.join("age.key");
-        let made = Command::new("age-keygen").arg("-o").arg(&file).stderr(Stdio::null()).status();
-        let told = Command::new("age-keygen").arg("-y").arg(&file).output();
-        match (made, told) {
-            (Ok(status), Ok(told)) if status.success() && told.status.success() => {
-                let recipient = String::from_utf8_lossy(&told.stdout).trim().to_owned();
-                Ok(AgeKey { file, recipient })
-            }
-            _ => Err("age-keygen makes no key".to_owned()),
-        }
     }
 }

@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 
 use strait_testbed::{DaemonProcess, EmulatedPath, Extra, Post, Relay, Transfer, Workdir, interrupt, paced};
 
-use super::bucket::{AgeKey, BucketProcess};
+use super::bucket::BucketProcess;
 use super::way::BrokerWay;
+use crate::age::AgeKey;
 use crate::error::Error;
 use crate::files::{
     BareStream, EndPeaks, ended_children, forget_peaks, make_durable, processor, same, wait, watched,
@@ -98,7 +99,7 @@ impl BrokerStage {
         for daemon in [&sender, &receiver] {
             daemon.wait_for_session(post.broker.name(), SESSION)?;
         }
-        let age = AgeKey::make(dir.path());
+        let age = AgeKey::make(dir.path(), &["zstd", "curl"]);
         Ok(BrokerStage {
             sender,
             receiver,

@@ -1,4 +1,4 @@
-//! The files that are moved: random bytes, generated text, both mixed, and folders of small files. The same seed gives the same
+//! The files that are moved: random bytes, generated text, both mixed, logs, and folders of small files. The same seed gives the same
 //! bytes.
 
 use std::fs::{self, File};
@@ -9,7 +9,7 @@ use std::path::Path;
 use strait_clock::Random;
 use strait_testbed::sample;
 
-use crate::content::is_text;
+use crate::content::{is_text, sample_log};
 use crate::error::Error;
 
 /// An extent of a sparse file, and of random bytes in a mixed one.
@@ -24,6 +24,8 @@ pub(crate) enum FileContent {
     Text,
     /// Both in turn, half of the bytes each, in stretches of 1 MiB.
     Mixed,
+    /// Logs alone.
+    Log,
 }
 
 impl FileContent {
@@ -32,6 +34,7 @@ impl FileContent {
             FileContent::Random => "random",
             FileContent::Text => "text",
             FileContent::Mixed => "mixed",
+            FileContent::Log => "log",
         }
     }
 
@@ -40,6 +43,11 @@ impl FileContent {
         let doing = || format!("write {}", path.display());
         let mut file = BufWriter::with_capacity(EXTENT, File::create(path).map_err(Error::doing(doing()))?);
         let (mut left, mut source) = (size, ContentSource::new(sample::DEFAULT_SEED));
+        if self == FileContent::Log {
+            let log = sample_log(usize::try_from(left).unwrap_or(usize::MAX));
+            file.write_all(&log).map_err(Error::doing(doing()))?;
+            left = 0;
+        }
         let mut random = self != FileContent::Text;
         while left > 0 {
             let mut bytes = if random { source.noise(EXTENT) } else { source.text(EXTENT) };
@@ -152,7 +160,7 @@ mod tests {
     fn files_have_the_size_that_was_asked_for_and_are_the_same_again() {
         let dir = Workdir::create().unwrap();
         let [one, other] = ["one", "other"].map(|name| dir.path().join(name));
-        for content in [FileContent::Random, FileContent::Text, FileContent::Mixed] {
+        for content in [FileContent::Random, FileContent::Text, FileContent::Mixed, FileContent::Log] {
             content.write(&one, 2_500_001).unwrap();
             content.write(&other, 2_500_001).unwrap();
             assert_eq!(fs::metadata(&one).unwrap().len(), 2_500_001);

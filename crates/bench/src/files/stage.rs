@@ -18,7 +18,7 @@ use super::bare_quic::BareStream;
 use super::content::same;
 use super::nncp::{Nncp, NncpPrograms};
 use super::processes::{EndPeaks, ended_children, forget_peaks, processor, watched};
-use super::way::{FileWay, make_durable, wait};
+use super::way::{FileWay, make_durable, rsync_options, wait};
 use crate::error::Error;
 use crate::paths::ThinPath;
 use crate::stage::{BenchSetup, MTU};
@@ -198,10 +198,7 @@ impl FileStage {
         };
         match way {
             FileWay::Strait | FileWay::Tcp | FileWay::Quic => command.arg(source).arg("site-b:inbox"),
-            FileWay::Rsync => {
-                let shell = format!("ssh {}", options.join(" "));
-                command.args(["-az", "--zc=zstd", "-e", &shell]).arg(source).arg(place)
-            }
+            FileWay::Rsync => command.args(rsync_options(&options)).arg(source).arg(place),
             FileWay::Scp => command.args(options).arg("-r").arg(source).arg(place),
             FileWay::Zstd => {
                 let there = format!("zstd -d -q -c > '{}'", self.inbox(name).display());

@@ -58,6 +58,15 @@ impl FileWay {
     }
 }
 
+/// The options of rsync through ssh with these options.
+pub(crate) fn rsync_options(ssh: &[String]) -> Vec<String> {
+    ["-az", "--zc=zstd", "-e"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain([format!("ssh {}", ssh.join(" "))])
+        .collect()
+}
+
 /// What the compared programs call themselves, each that is there.
 pub(super) fn versions() -> String {
     outside::versions(&[("rsync", "--version"), ("ssh", "-V"), ("zstd", "--version")])

@@ -185,7 +185,7 @@ fn make_repository(folder: &Path) -> Result<(), Error> {
     };
     std::fs::create_dir(folder).map_err(Error::doing("make a repository"))?;
     git(&["init", "-q"])?;
-    let text = super::output::sample_log(COMMITS * 50_000);
+    let text = crate::content::sample_log(COMMITS * 50_000);
     for (number, part) in text.chunks(50_000).enumerate() {
         std::fs::write(folder.join(format!("part-{:02}.log", number % 10)), part)
             .map_err(Error::doing("write a file"))?;

@@ -8,9 +8,9 @@ use strait_sim::LossModel;
 use strait_testbed::interrupt;
 use strait_testbed::outside::quoted;
 
-use super::output::sample_log;
 use super::stage::{LoginStage, PROMPT};
 use super::way::LoginWay;
+use crate::content::sample_log;
 use crate::error::Error;
 use crate::files::{all, own_memory, tree};
 use crate::paths::ThinPath;

@@ -9,6 +9,7 @@ use strait_testbed::outside::quoted;
 
 use super::stage::{LoginStage, PROMPT};
 use super::way::{LoginWay, versions};
+use crate::content::sample_log;
 use crate::error::Error;
 use crate::paths::ThinPath;
 use crate::report::{BenchSection, progress};
@@ -91,18 +92,4 @@ fn tell(section: &mut BenchSection, measured: &[OutputRuns; WAYS.len()]) {
     section.judge("times as fast as ssh", plain.seconds.over(&ours.seconds), PLAIN);
     section.judge("times as fast as ssh -C", compressed.seconds.over(&ours.seconds), COMPRESSED);
     section.judge("Ctrl-C until the prompt, ms", ours.prompt.clone(), PROMPT_AFTER);
-}
-
-/// So many bytes of the generated sample's logs, in lines.
-pub(super) fn sample_log(size: usize) -> Vec<u8> {
-    let mut log = Vec::with_capacity(size + (1 << 20));
-    let mut seed = strait_testbed::sample::DEFAULT_SEED;
-    while log.len() < size {
-        for file in strait_testbed::sample::generate(seed).iter().filter(|file| file.name.contains("log")) {
-            log.extend_from_slice(&file.bytes);
-        }
-        seed += 1;
-    }
-    log.truncate(size);
-    log
 }

@@ -20,7 +20,9 @@ use crate::stage::{BenchSetup, MTU};
 const SESSION: Duration = Duration::from_secs(30);
 const LOGIN: Duration = Duration::from_secs(60);
 /// What the shell says when it is ready, which no echo of a command has in it.
-pub(super) const PROMPT: &str = "ready>";
+pub(crate) const PROMPT: &str = "ready>";
+/// The shell. Its prompt is not typed as it is shown.
+pub(crate) const SHELL: &str = "PS1=ready'>' exec sh -i";
 
 /// Hosts, daemons and sshd. Dropped, it leaves nothing behind.
 pub(super) struct LoginStage {
@@ -99,8 +101,7 @@ impl LoginStage {
 
     /// Logs in to a shell, and waits until it is ready.
     pub(super) fn shell(&self, way: LoginWay) -> Result<Login, Error> {
-        // Its prompt is not typed as it is shown.
-        let mut login = self.login(way, "PS1=ready'>' exec sh -i")?;
+        let mut login = self.login(way, SHELL)?;
         login.terminal.wait_for(PROMPT, LOGIN)?;
         Ok(login)
     }

@@ -15,7 +15,7 @@ use crate::error::Error;
 const KEPT: usize = 4096;
 
 /// A command on a terminal. Dropped, it is killed.
-pub(super) struct PersonTerminal {
+pub(crate) struct PersonTerminal {
     name: &'static str,
     keys: ChildStdin,
     screen: Receiver<Vec<u8>>,
@@ -26,7 +26,7 @@ pub(super) struct PersonTerminal {
 
 impl PersonTerminal {
     /// Starts `command`, which was made for `host`, on a terminal there.
-    pub(super) fn start(
+    pub(crate) fn start(
         name: &'static str,
         host: &Namespace,
         command: &Command,
@@ -50,13 +50,13 @@ impl PersonTerminal {
     }
 
     /// Types.
-    pub(super) fn type_in(&mut self, keys: &str) -> Result<(), Error> {
+    pub(crate) fn type_in(&mut self, keys: &str) -> Result<(), Error> {
         let typed = self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush());
         typed.map_err(Error::doing(format!("type into {}", self.name)))
     }
 
     /// Waits until `text` came, looking only at what was not looked at before; gives how long it took.
-    pub(super) fn wait_for(&mut self, text: &str, patience: Duration) -> Result<Duration, Error> {
+    pub(crate) fn wait_for(&mut self, text: &str, patience: Duration) -> Result<Duration, Error> {
         let begin = Instant::now();
         loop {
             let found = self.seen.windows(text.len()).position(|window| window == text.as_bytes());
@@ -81,7 +81,7 @@ impl PersonTerminal {
     }
 
     /// Forgets what came so far, until nothing comes for `quiet`.
-    pub(super) fn settle(&mut self, quiet: Duration) {
+    pub(crate) fn settle(&mut self, quiet: Duration) {
         while self.screen.recv_timeout(quiet).is_ok() {}
         self.seen.clear();
     }

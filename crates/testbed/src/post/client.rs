@@ -46,12 +46,9 @@ impl PostClient {
             KnownPeer { site: &post.receiver, at: None, more: "" },
         ];
         let text = site.configuration_without_tunnel(&peers, Extra { link, ..Extra::default() });
-        let (home, file) = (site.folder().join("strait"), site.folder().join(format!("file-{number}")));
-        fs::create_dir(&home)
-            .and_then(|()| fs::rename(site.key_file(), home.join(format!("{name}.key"))))
-            .and_then(|()| fs::write(home.join("strait.toml"), text))
-            .and_then(|()| fs::write(&file, content))
-            .map_err(Error::doing(format!("write the files of {name}")))?;
+        site.make_home(&text)?;
+        let file = site.folder().join(format!("file-{number}"));
+        fs::write(&file, content).map_err(Error::doing(format!("write the file of {name}")))?;
         Ok(PostClient { site, file, child: None, killed_at: None, acknowledged: false })
     }
 
@@ -117,14 +114,11 @@ impl PostClient {
 
     fn start(&mut self, post: &Post) -> Result<(), Error> {
         let doing = || Error::doing(format!("start {}", self.site.name()));
-        let folder = self.site.folder();
         let log = File::create(self.log()).map_err(doing())?;
-        let mut command = self.site.host.command(self.site.program());
-        command.arg("put").arg(&self.file).args([post.broker.name(), "--to", post.receiver.name()]);
-        command.env("XDG_CONFIG_HOME", folder).env("HOME", folder).env("NO_COLOR", "1");
-        command.env("STRAIT_RUNTIME_DIR", folder.join("run")).env("STRAIT_STATE_DIR", folder.join("state"));
+        let mut command = self.site.command(&["put"]);
+        command.arg(&self.file).args([post.broker.name(), "--to", post.receiver.name()]);
         // With its own node in a group of its own, so that both are killed at once.
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
+        command.stdout(Stdio::null()).stderr(log).process_group(0);
         let child = command.spawn().map_err(doing())?;
         self.child = Some(child);
         Ok(())
