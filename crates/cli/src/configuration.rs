@@ -129,6 +129,7 @@ fn host(config: &Config, forecast: &Forecast) -> String {
                  router advertisements stop to, unless their `accept_ra` is 2\n";
     }
     text.extend(forecast.hidden.iter().map(|hidden| format!("WARNING: {hidden}\n")));
+    text.extend(forecast.taken.iter().map(|taken| format!("WARNING: {taken}\n")));
     text += &outside(config, forecast);
     text += &names(forecast);
     text += &filter(forecast);

@@ -12,6 +12,7 @@
 //! dns        the tunnel's name servers, through systemd-resolved or resolvconf
 //! filter_table   a table of the packet filter that only this process changes
 //! hidden     networks of peers that this host is in, too
+//! taken      other routes to networks of peers
 //! lockdown   nothing beside the tunnel leaves, whatever routes say
 //! leftovers  what a killed daemon leaves on the host is taken over, or removed
 //! undo       what outlives a killed daemon, written down
@@ -37,10 +38,11 @@ mod plan;
 mod repair;
 mod request;
 mod setting;
+mod taken;
 mod undo;
 mod weak_host;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -59,6 +61,7 @@ pub use leftovers::{left_behind, put_back};
 pub use outer::{HostAddresses, OuterRoute, OuterRoutes, RouteSource};
 pub use plan::{DEFAULT_MARK, Lookup, Plan, PolicyRule, Route, RouteFamily, RouteTarget};
 pub use repair::Repair;
+pub use taken::TakenRoute;
 pub(crate) use undo::file as undo_file;
 
 use crate::netlink::Netlink;
@@ -99,6 +102,8 @@ pub struct Network {
     port: Option<u16>,
     /// Networks of other interfaces that are not reached.
     hidden: BTreeSet<HiddenNetwork>,
+    /// Routes into the tunnel that other routes go before.
+    taken: BTreeMap<Route, TakenRoute>,
     /// The name servers that the host is to have, and why it could not be told.
     dns: DnsSettings,
     dns_trouble: Option<String>,
@@ -140,6 +145,7 @@ impl Network {
             weak_host: table.ok(),
             port: None,
             hidden: BTreeSet::new(),
+            taken: BTreeMap::new(),
             dns: DnsSettings::default(),
             dns_trouble: None,
             dns_tried: Instant::now(),
@@ -182,9 +188,7 @@ impl Network {
         for setting in plan.settings(&self.name, &self.behind) {
             self.set(setting)?;
         }
-        for route in plan.routes.difference(&self.routes.clone()) {
-            self.add_route(*route)?;
-        }
+        self.make_routes(plan)?;
         for rule in plan.rules.difference(&self.rules.clone()) {
             self.add_rule(*rule)?;
         }

@@ -1,14 +1,14 @@
-//! What neighbours and other programs do to a host with a tunnel: packets in the clear, flushed rules, a tunnel set down, a
-//! network card that is gone.
+//! What neighbours and other programs do to a host with a tunnel: packets in the clear, other routes, flushed rules, a tunnel set down,
+//! a network card that is gone.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use strait_testbed::{Extra, InterfaceState, Namespace, Networks, TwoHosts, WireLink};
+use strait_testbed::{EchoService, Extra, InterfaceState, Namespace, Networks, TwoHosts, WireLink};
 
 use strait_testdata::skip::{Need, skip};
 
-use crate::pair::{Family, Pair, allowed, eventually, fast};
+use crate::pair::{Family, PATIENCE, Pair, allowed, eventually, fast};
 
 pub(crate) fn ip(host: &Namespace, arguments: &[&str]) -> String {
     let output = host.command("ip").args(arguments).output().unwrap();
@@ -102,6 +102,39 @@ fn a_tunnel_that_is_renamed_carries_on_and_says_so() {
     eventually("there is nothing to warn of", || warnings(&pair).is_empty());
     pair.tcp(1, Family::V4, 50_000);
     assert!(!log(&pair, 0).contains("another program changed the tunnel's network"), "{}", pair.logs());
+}
+
+#[test]
+fn a_peers_network_with_another_route_is_reached_when_that_is_gone() {
+    if !allowed() {
+        return;
+    }
+    let mut pair = Pair::idle(TwoHosts::direct(fast()).unwrap());
+    let (neighbour, network) = (Namespace::create("neighbour").unwrap(), pair.sites[1].network());
+    let lan = WireLink::join(&neighbour, &pair.hosts.a, 7, fast()).unwrap().b;
+    let [a, b] = &pair.sites;
+    let text = a.configuration(&[b], Extra::default()).replace("/32\"", &format!("/32\", \"{network}/16\""));
+    let config = a.folder().join("strait.toml");
+    fs::write(&config, text).unwrap();
+    ip(&pair.hosts.a, &["route", "add", &format!("{network}/16"), "dev", &lan.interface]);
+    pair.daemons[0] = Some(pair.sites[0].start(&config, "run").unwrap());
+    pair.start(1, Extra { networks: Networks::Reached, ..Extra::default() });
+    pair.wait_for_session();
+    let said =
+        format!("{network}/16 in `allowed_ips` has another route on this host, by {}, ", lan.interface);
+    let is_shown = || pair.daemon(0).show().unwrap()["node"]["warnings"].to_string().contains(&said);
+    assert!(is_shown() && log(&pair, 0).contains(&said), "{}", pair.logs());
+    let check = pair.daemon(0).command(&["check", &config.display().to_string()]).output().unwrap().stdout;
+    let check = String::from_utf8_lossy(&check);
+    assert!(check.contains(&format!("WARNING: {said}")), "{check}");
+    // The kernel says nothing of IPv4 routes that go with their link.
+    lan.set_state(InterfaceState::Down).unwrap();
+    eventually("there is nothing to warn of", || !is_shown());
+    let behind = pair.hosts.b.clone();
+    let address = std::net::Ipv4Addr::from_bits(network.to_bits() + 1).into();
+    behind.add_address("lo", address, 32).unwrap();
+    let _service = EchoService::start(&behind).unwrap();
+    EchoService::call(&pair.hosts.a, address, b"behind the peer", PATIENCE).unwrap();
 }
 
 /// A full tunnel of the first site.

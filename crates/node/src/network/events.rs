@@ -105,12 +105,13 @@ impl Network {
     /// not to the tunnel's destinations do not concern it.
     fn meaning_of(&self, message: &Message) -> NetworkChange {
         match message {
+            // The kernel names no IPv4 route that goes with its link.
             Message::NewLink(link) | Message::DelLink(link) if link.header.index != self.index => {
-                NetworkChange { tunnel: !self.networks.is_empty(), outside: true }
+                NetworkChange { tunnel: !self.networks.is_empty() || !self.taken.is_empty(), outside: true }
             }
             Message::NewRoute(route) | Message::DelRoute(route) => {
                 let concerns = request::destination(route).is_some_and(|net| {
-                    self.routes.iter().any(|route| route.destination == net)
+                    self.routes.iter().chain(self.taken.keys()).any(|route| route.destination == net)
                         || self.networks.iter().any(|named| behind::leads_to(&net, named))
                 });
                 NetworkChange { tunnel: concerns, outside: true }

@@ -5,7 +5,7 @@ use std::io;
 
 use super::default_path::{DefaultPath, default_path, is_full};
 use super::plan::{Plan, RouteFamily, has_switch_each};
-use super::{DnsProgram, DnsSettings, HiddenNetwork, behind, hidden, link, weak_host};
+use super::{DnsProgram, DnsSettings, HiddenNetwork, TakenRoute, behind, hidden, link, taken, weak_host};
 use crate::config::{Config, RouteTable};
 use crate::netlink::Netlink;
 
@@ -24,6 +24,8 @@ pub struct Forecast {
     pub dns: (DnsSettings, Option<DnsProgram>),
     /// Networks of other interfaces that are not reached then.
     pub hidden: BTreeSet<HiddenNetwork>,
+    /// Networks of peers to which other routes lead then.
+    pub taken: BTreeSet<TakenRoute>,
     /// The mark of what comes to the node's UDP port, where there is a full tunnel.
     pub answers: Option<u32>,
     /// Why packets in the clear to the tunnel's addresses cannot be refused, if they cannot.
@@ -35,13 +37,16 @@ pub struct Forecast {
 pub fn forecast(config: &Config) -> Forecast {
     let plan = Plan::of(config);
     // Where nothing can be asked, the tunnel's own switches are told.
-    let (behind, hidden) = Netlink::open().map_or_else(
+    let (behind, hidden, taken) = Netlink::open().map_or_else(
         |_| Default::default(),
         |mut netlink| {
             // No interface has the number 0 (Linux `dev_new_index`).
             let own = link::index(&mut netlink, &config.node.interface).unwrap_or(0);
             let behind = behind::interfaces(&mut netlink, 0, &plan.networks).unwrap_or_default();
-            (behind, hidden::hidden(&mut netlink, own, &plan.routes).unwrap_or_default())
+            let taken = taken::taken(&mut netlink, own, &plan.routes).unwrap_or_default();
+            let made = plan.routes.iter().filter(|route| !taken.contains_key(route)).copied().collect();
+            let hidden = hidden::hidden(&mut netlink, own, &made).unwrap_or_default();
+            (behind, hidden, taken.into_values().collect())
         },
     );
     let settings = plan.settings(&config.node.interface, &behind);
@@ -59,6 +64,7 @@ pub fn forecast(config: &Config) -> Forecast {
         rules_of_others: config.node.table != RouteTable::Auto && is_full(config),
         dns: (DnsSettings::of(config), DnsProgram::find()),
         hidden,
+        taken,
         answers: plan.rules.first().map(|rule| rule.mark),
         unguarded: weak_host::is_possible().err(),
     }

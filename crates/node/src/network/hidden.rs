@@ -61,7 +61,8 @@ fn hides(destination: &IpNet, lan: &IpNet) -> bool {
 impl Network {
     /// Looks which networks of other interfaces are hidden; the log has what was not before.
     pub(super) fn look_for_hidden(&mut self) {
-        let found = hidden(&mut self.netlink, self.index, &self.routes).unwrap_or_default();
+        let own = self.routes.iter().filter(|route| !self.taken.contains_key(route)).copied().collect();
+        let found = hidden(&mut self.netlink, self.index, &own).unwrap_or_default();
         for new in found.difference(&self.hidden) {
             tracing::warn!(interface = self.interface, "{new}");
         }

@@ -50,6 +50,7 @@ impl Network {
         if is_up {
             self.put_back_addresses(&mut repair)?;
             self.put_back_routes(&mut repair)?;
+            self.make_routes(plan)?;
         }
         self.behind = behind::interfaces(&mut self.netlink, self.index, &self.networks)?;
         for setting in plan.settings(&self.name, &self.behind) {
@@ -91,7 +92,8 @@ impl Network {
             format!("another program set the interface {name} down; `ip link set {name} up` mends that")
         });
         let hidden = self.hidden.iter().map(ToString::to_string);
-        renamed.into_iter().chain(down).chain(hidden).chain(self.dns_trouble.clone()).collect()
+        let taken = self.taken.values().map(ToString::to_string);
+        renamed.into_iter().chain(down).chain(hidden).chain(taken).chain(self.dns_trouble.clone()).collect()
     }
 
     fn look_at_link(&mut self) -> Result<LinkState, NetworkError> {

@@ -29,6 +29,9 @@ const LONGEST: u8 = 128;
 /// Higher than that of any other route: it is taken when there is no other.
 const LAST: u32 = u32::MAX;
 
+/// The metric of an IPv6 route that is made without one, as ours into the tunnel are (Linux `IP6_RT_PRIO_USER`); of an IPv4 route it is 0.
+const USUAL_INET6: u32 = 1024;
+
 /// Longer prefixes first; of one length the main table's longer ones, the tunnel's, then what is allowed outside.
 fn priority(lookup: Lookup) -> u32 {
     let (len, place) = match lookup {
@@ -246,6 +249,20 @@ pub(super) fn table_and_interface(message: &Message) -> Option<(u32, Option<u32>
         _ => None,
     });
     Some((table.unwrap_or(route.header.table.into()), index))
+}
+
+/// Where a dumped route leads, its table and its interface, unless one of ours into the tunnel goes before it.
+pub(super) fn not_behind_ours(message: &Message) -> Option<(IpNet, u32, Option<u32>)> {
+    let Message::NewRoute(route) = message else { return None };
+    let metric = route.attributes.iter().find_map(|attribute| match attribute {
+        RouteAttribute::Priority(metric) => Some(*metric),
+        _ => None,
+    });
+    let ours = if route.header.address_family == INET6 { USUAL_INET6 } else { 0 };
+    // A route for one class of service (RFC 2474) leaves the place to ours.
+    let is_before = metric.unwrap_or(0) <= ours && route.header.tos == 0;
+    let (table, interface) = table_and_interface(message)?;
+    Some((destination(route)?, table, interface)).filter(|_| is_before)
 }
 
 /// The gateway of a route; of a family other than that of its destination where it says so (RFC 5549).

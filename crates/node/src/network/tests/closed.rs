@@ -108,9 +108,15 @@ fn the_next_start_takes_over_without_a_gap_and_a_failed_one_opens_nothing() {
         let (network, tun) = start(&full).unwrap();
         let made = own();
         kill(network, tun);
-        // The route exists already, so this start fails.
-        let taken = plan("", &[("192.0.2.1:1", "\"0.0.0.0/0\", \"::/0\""), ("", "\"198.51.100.0/24\"")]);
-        assert!(start(&taken).is_err());
+        // This host does not have the address, so this start fails.
+        let foreign = Route {
+            destination: "10.9.0.0/16".parse().unwrap(),
+            table: plan::MAIN_TABLE,
+            target: RouteTarget::Tunnel,
+            source: Some("10.9.0.1".parse().unwrap()),
+        };
+        let routes = full.routes.iter().copied().chain([foreign]).collect();
+        assert!(start(&Plan { routes, ..full.clone() }).is_err());
         assert!(!leaves_by(&lan, V4) && !leaves_by(&lan, V6), "a start that fails leaves it closed");
         let (mut network, tun) = start(&full).unwrap();
         assert_eq!(own().len(), made.len(), "each rule and route once");

@@ -253,7 +253,8 @@ fn a_route_that_another_program_took_is_taken_back() {
 #[test]
 fn a_peers_network_that_this_host_is_in_too_is_warned_of() {
     crate::testing::in_namespace(|| {
-        let config = config("", &[("", "\"192.168.1.0/24\", \"192.168.7.1/32\", \"10.2.0.0/16\"")]);
+        let networks = "\"192.168.1.0/24\", \"192.168.7.1/32\", \"10.2.0.0/16\"";
+        let config = config("interface = \"st-away\"\n", &[("", networks)]);
         let own = Plan::of(&config);
         let tun = Tun::open("st-away").unwrap();
         let mut network = Network::set_up(tun.name(), &own, None).unwrap();
@@ -274,6 +275,77 @@ fn a_peers_network_that_this_host_is_in_too_is_warned_of() {
         drop(home);
         network.repair(&own).unwrap();
         assert_eq!(network.warnings(), said[..1]);
+    });
+}
+
+/// The interface by which packets to `address` leave.
+fn leaves_by(address: &str) -> String {
+    let output = std::process::Command::new("ip").args(["-o", "route", "get", address]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let name = text.split_once(" dev ").and_then(|(_, rest)| rest.split(' ').next());
+    name.unwrap_or_else(|| panic!("{address}: {output:?}")).to_owned()
+}
+
+#[test]
+fn another_route_to_a_peers_network_stays_and_the_tunnels_takes_its_place_when_it_goes() {
+    if !has_ip() {
+        return;
+    }
+    crate::testing::in_namespace(|| {
+        let _lan = lan("st-there", "192.168.1.10/24");
+        run(&["route", "add", "10.9.0.0/16", "dev", "st-there"]);
+        run(&["-6", "route", "add", "fd78::/64", "dev", "st-there"]);
+        // The kernel's own route to an IPv6 network has a lower metric than the tunnel's, which is made and not taken.
+        run(&["address", "add", "fd79::9/64", "dev", "st-there", "nodad"]);
+        let all = "\"192.168.1.0/24\", \"10.9.0.0/16\", \"fd78::/64\", \"fd79::/64\", \"10.2.0.0/16\"";
+        let config = config("interface = \"st-late\"\n", &[("", all)]);
+        let foreseen = || forecast(&config).taken.iter().map(ToString::to_string).collect::<Vec<String>>();
+        let said = foreseen();
+        let networks = ["10.9.0.0/16", "192.168.1.0/24", "fd78::/64", "fd79::/64"];
+        let are_named = said.iter().zip(networks).all(|(said, network)| {
+            said.starts_with(&format!("{network} ")) && said.contains(" route on this host, by st-there, ")
+        });
+        assert!(said.len() == 4 && are_named && forecast(&config).hidden.is_empty(), "{said:?}");
+        let by = || ["10.9.0.1", "192.168.1.77", "fd78::1", "fd79::1", "10.2.0.1"].map(leaves_by);
+        let [there, late] = ["st-there", "st-late"];
+        let tun = Tun::open(late).unwrap();
+        let own = Plan::of(&config);
+        let mut network = Network::set_up(tun.name(), &own, None).unwrap();
+        assert_eq!(by(), [there, there, there, there, late]);
+        assert_eq!(network.repair(&own).unwrap(), Repair::default());
+        assert_eq!((network.warnings(), foreseen()), (said.clone(), said.clone()));
+        run(&["route", "del", "10.9.0.0/16"]);
+        run(&["-6", "route", "del", "fd78::/64", "dev", there]);
+        network.repair(&own).unwrap();
+        assert_eq!(by(), [late, there, late, there, late]);
+        assert_eq!(network.warnings(), [&said[1], &said[3]].map(String::clone));
+        // What the tunnel is not to have any more does not wait, and a route goes with its link.
+        let fewer = plan("", &[("", "\"192.168.1.0/24\", \"10.9.0.0/16\"")]);
+        network.change(&fewer).unwrap();
+        assert_eq!(network.warnings(), said[1..2]);
+        run(&["link", "set", there, "down"]);
+        network.repair(&fewer).unwrap();
+        assert_eq!(leaves_by("192.168.1.77"), late);
+        let hidden = network.warnings();
+        assert!(hidden.len() == 1 && hidden[0].contains(" is also the network of st-there "), "{hidden:?}");
+        drop(network);
+        assert!(routes_to("10.9.0.0").is_empty());
+    });
+}
+
+#[test]
+fn a_route_into_the_tunnels_own_device_that_is_there_already_is_taken_over() {
+    if !has_ip() {
+        return;
+    }
+    crate::testing::in_namespace(|| {
+        let tun = Tun::open("st-kept").unwrap();
+        run(&["link", "set", "st-kept", "up"]);
+        run(&["route", "add", "10.2.0.0/16", "dev", "st-kept"]);
+        let own = plan("", &[("", "\"10.2.0.0/16\"")]);
+        let mut network = Network::set_up(tun.name(), &own, None).unwrap();
+        assert_eq!(network.repair(&own).unwrap(), Repair::default());
+        assert_eq!((network.warnings(), routes_to("10.2.0.0").len()), (vec![], 1));
     });
 }
 
