@@ -30,7 +30,7 @@ use strait_transfer::session::{
     DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, Watch, patterns, pull,
     push,
 };
-use strait_transfer::source::{SourceError, Sources, WalkOptions};
+use strait_transfer::source::{BareMountPoints, SourceError, Sources, WalkOptions};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
@@ -223,7 +223,8 @@ fn origin(paths: &[PathBuf], options: &TransferOptions, allow_empty: bool) -> Re
         return Err(Failure::new(cause)
             .remedy("look whether it is mounted; `--allow-empty` makes the peer's folder empty, too"));
     }
-    Ok(DiskOrigin::new(sources, patterns, options.xattrs))
+    let origin = DiskOrigin::new(sources, patterns, options.xattrs);
+    Ok(if options.delete && !allow_empty { origin.sparing(BareMountPoints::find()) } else { origin })
 }
 
 fn open(flags: &TransferFlags, place: &PeerPlace) -> Result<PeerStream, NoStream> {

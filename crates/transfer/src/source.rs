@@ -3,6 +3,7 @@
 //! A walk goes into a folder before what is beside it, follows no symlink, and reads names in portions. Devices, FIFOs, sockets and what
 //! cannot be read are named and left out. An open file tells whether it changed.
 
+mod bare;
 mod error;
 mod file;
 mod links;
@@ -17,6 +18,7 @@ use std::sync::Arc;
 
 use rustix::fs::{FileType, OFlags};
 
+pub use bare::BareMountPoints;
 pub use error::{SkipReason, Skipped, SourceError};
 pub use file::SourceFile;
 pub use walk::{Walk, WalkOptions};

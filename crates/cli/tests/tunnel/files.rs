@@ -11,9 +11,10 @@ use std::process::{Child, Output};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use strait_testbed::{Extra, LinkSpec, TwoHosts};
+use strait_testbed::{Extra, LinkSpec, TwoHosts, program_with_mounts};
+use strait_testdata::skip::{Need, skip};
 
-use crate::pair::{Pair, allowed, fast};
+use crate::pair::{Pair, allowed, fast, program};
 
 /// Bytes that do not compress.
 pub(crate) fn noise(length: usize, seed: u32) -> Vec<u8> {
@@ -256,6 +257,38 @@ fn a_folder_with_nothing_in_it_removes_nothing_unless_that_is_asked_for() {
     left_out.iter().for_each(|path| fs::remove_file(path).unwrap());
     offices.good(&[&sync[..], &["--allow-empty"]].concat());
     assert!(fs::read_dir(&there).unwrap().next().is_none());
+}
+
+#[test]
+fn an_empty_mount_point_of_fstab_removes_nothing_unless_that_is_asked_for() {
+    if !allowed() || !(Path::new("/etc/fstab").exists() || skip(Need::Programs, "no /etc/fstab")) {
+        return;
+    }
+    let offices = Offices::new(fast(), "");
+    let (here, disk) = (offices.here.join("source/disk"), offices.inbox.join("source/disk"));
+    fs::create_dir_all(&here).unwrap();
+    fs::create_dir_all(&disk).unwrap();
+    fs::write(disk.join("file"), "on the disk").unwrap();
+    let (fstab, wrapper) =
+        (offices.pair.dir.path().join("fstab"), offices.pair.dir.path().join("strait-with-fstab"));
+    fs::write(&fstab, format!("/dev/sdb1 {} ext4 nofail 0 2\n", here.display())).unwrap();
+    program_with_mounts(program(), &wrapper, &format!("mount --bind '{}' /etc/fstab", fstab.display()))
+        .unwrap();
+    let sync = |more: &[&str]| {
+        let usual = offices.pair.daemon(0).command(&["sync", "source", "site-b:inbox/source", "--delete"]);
+        let mut command = offices.pair.hosts.a.command(&wrapper);
+        command.envs(usual.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let output = command.args(usual.get_args()).args(more).current_dir(&offices.here).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = sync(&[]);
+    assert!(
+        code == Some(1) && said.contains("nothing is mounted on this mount point of /etc/fstab"),
+        "{said}"
+    );
+    assert!(disk.join("file").exists());
+    let (code, said) = sync(&["--allow-empty"]);
+    assert!(code == Some(0) && !disk.join("file").exists(), "{said}");
 }
 
 #[test]

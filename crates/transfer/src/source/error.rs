@@ -57,6 +57,11 @@ pub enum SkipReason {
     /// Its extended attributes are more than an entry may have.
     #[error("its extended attributes are larger than 64 KiB")]
     XattrsTooLarge,
+    /// It is an empty folder, and should be a mount point.
+    #[error(
+        "nothing is mounted on this mount point of /etc/fstab, so that what the peer has there stays without `--allow-empty`"
+    )]
+    NotMounted,
     /// It cannot be read, or of a folder: not to its end.
     #[error("it cannot be read: {0}")]
     Unreadable(Errno),

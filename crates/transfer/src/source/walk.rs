@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 use super::links::LinkTable;
 use super::patterns::Patterns;
-use super::{SkipReason, Skipped, SourceEntry, SourceKind, SourceRoot, xattrs};
+use super::{BareMountPoints, SkipReason, Skipped, SourceEntry, SourceKind, SourceRoot, xattrs};
 use crate::folder::WORKING_FOLDER;
 use crate::path::{EntryPath, PathError};
 use crate::stamp::{Status, Xattrs};
@@ -41,6 +41,8 @@ struct Level {
     path: Option<EntryPath>,
     /// Names that were read, the next one last.
     portion: Vec<Vec<u8>>,
+    /// Nothing is mounted on it that should be, and it had no name yet.
+    is_bare: bool,
 }
 
 /// The entries of some places: a folder comes before what is in it, and all that is in it before what is beside it. Bounded in memory.
@@ -49,11 +51,19 @@ pub struct Walk {
     levels: Vec<Level>,
     links: LinkTable,
     options: WalkOptions,
+    bare: BareMountPoints,
 }
 
 impl Walk {
     pub(super) fn new(roots: Vec<SourceRoot>, options: WalkOptions) -> Walk {
-        Walk { roots: roots.into(), levels: Vec::new(), links: LinkTable::default(), options }
+        let (levels, links, bare) = (Vec::new(), LinkTable::default(), BareMountPoints::default());
+        Walk { roots: roots.into(), levels, links, options, bare }
+    }
+
+    /// Names these folders where they are empty ([`SkipReason::NotMounted`]).
+    #[must_use]
+    pub fn naming(self, bare: BareMountPoints) -> Walk {
+        Walk { bare, ..self }
     }
 
     /// Begins the next place. None if what it names is left out.
@@ -88,8 +98,9 @@ impl Walk {
             return Err(because(SkipReason::TooDeep));
         }
         let names = Dir::read_from(&folder).map_err(|error| because(error.into()))?;
-        self.levels.push(Level { folder, names, path: path.clone(), portion: Vec::new() });
         let (stamp, on_disk) = (status.stamp(), status.on_disk());
+        let is_bare = self.bare.has(&stamp);
+        self.levels.push(Level { folder, names, path: path.clone(), portion: Vec::new(), is_bare });
         Ok(SourceEntry { path, kind: SourceKind::Folder, attributes, stamp, on_disk })
     }
 
@@ -170,7 +181,14 @@ impl Level {
             }
         }
         self.portion.sort_unstable_by(|a, b| b.cmp(a));
+        self.is_bare &= self.portion.is_empty();
         Ok(())
+    }
+
+    /// The same, left out for this reason.
+    fn skipped(self, reason: SkipReason) -> Skipped {
+        let path = self.path.map_or_else(Vec::new, |path| path.as_bytes().to_vec());
+        Skipped { path, reason }
     }
 }
 
@@ -186,16 +204,18 @@ impl Iterator for Walk {
         loop {
             let found = match self.next_name() {
                 Ok(Some(name)) => self.visit(&name),
-                Ok(None) if self.levels.pop().is_some() => continue,
-                Ok(None) => {
-                    let root = self.roots.pop_front()?;
-                    self.begin(&root)
-                }
-                Err(error) => {
-                    let path = self.levels.pop().and_then(|level| level.path);
-                    let path = path.map_or_else(Vec::new, |path| path.as_bytes().to_vec());
-                    Err(Skipped { path, reason: SkipReason::Unreadable(error) })
-                }
+                Ok(None) => match self.levels.pop() {
+                    Some(level) if level.is_bare => Err(level.skipped(SkipReason::NotMounted)),
+                    Some(_) => continue,
+                    None => {
+                        let root = self.roots.pop_front()?;
+                        self.begin(&root)
+                    }
+                },
+                Err(error) => match self.levels.pop() {
+                    Some(level) => Err(level.skipped(SkipReason::Unreadable(error))),
+                    None => continue,
+                },
             };
             if let Some(found) = found.transpose() {
                 return Some(found);

@@ -9,7 +9,7 @@ use crate::path::EntryPath;
 use crate::pieces::PIECE_LEN;
 use crate::source::patterns::Patterns;
 use crate::source::{
-    SkipReason, SourceEntry, SourceError, SourceFile, SourceKind, Sources, Walk, WalkOptions,
+    BareMountPoints, SkipReason, SourceEntry, SourceError, SourceFile, SourceKind, Sources, Walk, WalkOptions,
 };
 use crate::stamp::{Attributes, Stamp};
 
@@ -38,6 +38,12 @@ impl DiskOrigin {
     pub fn new(sources: Sources, patterns: Patterns, xattrs: bool) -> DiskOrigin {
         let walk = sources.walk(WalkOptions { patterns, xattrs });
         DiskOrigin { sources, walk, copies: None }
+    }
+
+    /// Where one of these folders is empty, the receiver removes nothing of what it has there.
+    #[must_use]
+    pub fn sparing(self, bare: BareMountPoints) -> DiskOrigin {
+        DiskOrigin { walk: self.walk.naming(bare), ..self }
     }
 
     /// What is delivered is kept, and what was kept before is used.
@@ -82,7 +88,7 @@ impl Origin for DiskOrigin {
             SkipReason::Path(_) | SkipReason::TooDeep | SkipReason::XattrsTooLarge => {
                 (FaultReason::Escapes, true)
             }
-            SkipReason::Unreadable(_) => (FaultReason::Unreadable, true),
+            SkipReason::Unreadable(_) | SkipReason::NotMounted => (FaultReason::Unreadable, true),
         };
         let fault = FileFault::new(reason, skipped.reason.to_string());
         let mut path = skipped.path;

@@ -20,7 +20,7 @@ use crate::folder::{Folder, FolderRules};
 use crate::message::{Asked, EntryMessage, FaultReason, FileFault, Hello, TransferOptions};
 use crate::path::EntryPath;
 use crate::session::*;
-use crate::source::Sources;
+use crate::source::{BareMountPoints, Sources};
 use crate::testing::TestFolder;
 
 pub(super) type Ended = Result<Tally, TransferError>;
@@ -213,6 +213,36 @@ fn a_sync_removes_what_is_gone_but_not_what_is_excluded() {
     assert_eq!(whole(meeting.push(&[contents], "p", options)).removed, 3);
     let names: Vec<Vec<u8>> = snapshot(target.path()).into_keys().collect();
     assert_eq!(names, [&b"outside"[..], b"p", b"p/d", b"p/d/kept.o", b"p/d/new"]);
+}
+
+#[test]
+fn a_sync_removes_nothing_below_an_empty_mount_point_without_its_disk() {
+    let (source, target) = (TestFolder::new("s"), TestFolder::new("t"));
+    for name in ["d/disk", "d/other", "d/used"] {
+        fs::create_dir_all(source.join(name)).unwrap();
+        fs::create_dir_all(target.join("p").join(name)).unwrap();
+        fs::write(target.join("p").join(name).join("old"), name).unwrap();
+    }
+    fs::write(source.join("d/used/new"), "1").unwrap();
+    let at = source.path().display();
+    let fstab = format!("/dev/sdb {at}/d/disk ext4\n/dev/sdc {at}/d/used ext4\n");
+    let options = TransferOptions { delete: true, ..TransferOptions::default() };
+    let (origin, hello) = pushing(&[source.join("")], "p", options.clone());
+    let mut origin = origin.sparing(BareMountPoints::of(fstab.as_bytes(), b""));
+    let meeting = Meeting::new(target.path(), i64::MAX);
+    let tally = meeting.run(|ends, watch| push(ends, hello, &mut origin, watch)).0.unwrap();
+    assert_eq!((tally.failed, tally.removed), (1, 2));
+    let events = meeting.events.lock().unwrap().clone();
+    let said = events.iter().find_map(|event| match event {
+        TransferEvent::Failed { path, fault } if path == b"d/disk" => {
+            Some(String::from_utf8_lossy(&fault.text))
+        }
+        _ => None,
+    });
+    assert!(said.as_ref().is_some_and(|said| said.contains("nothing is mounted")), "{events:?}");
+    let left = |name: &str| target.join("p/d").join(name).join("old").exists();
+    assert_eq!(["disk", "other", "used"].map(left), [true, false, false]);
+    assert_eq!(whole(meeting.push(&[source.join("")], "p", options)).removed, 1, "as a folder like others");
 }
 
 #[test]
