@@ -76,7 +76,14 @@ impl Network {
                 made => made?,
             }
         }
-        let found = taken(&mut self.netlink, self.index, &plan.routes).map_err(NetworkError::Netlink)?;
+        // Apart from the other connection, where the rest of a dump that fails would be in the way.
+        let found = Netlink::open().and_then(|mut netlink| taken(&mut netlink, self.index, &plan.routes));
+        let found = found.unwrap_or_else(|error| {
+            tracing::debug!(%error, "cannot tell which other routes there are");
+            let unnamed =
+                |route: &Route| (*route, TakenRoute { network: route.destination, interface: None });
+            waiting.iter().map(unnamed).collect()
+        });
         // A route that is there and not another's leads into this tunnel, as on a device that outlives its daemon.
         self.routes.extend(waiting.iter().filter(|route| !found.contains_key(route)));
         for (_, new) in found.iter().filter(|(route, new)| self.taken.get(route) != Some(new)) {
