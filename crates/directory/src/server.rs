@@ -142,7 +142,7 @@ impl Connection {
                 }
                 Question::List(known) => {
                     let list = self.keeper.store.list().filter(|(number, _)| *number != known);
-                    list.map_or(Answer::NoNews, |(_, bytes)| Answer::List(bytes.as_ref().into()))
+                    list.map_or(Answer::NoNews, |(_, bytes)| Answer::List(bytes))
                 }
                 Question::PutCertificate(bytes) => {
                     self.puts(Put::Certificate(bytes), asked).await?;
@@ -250,9 +250,19 @@ impl Connection {
     }
 
     async fn answer(&mut self, answer: &Answer) -> io::Result<()> {
-        let bytes = answer.to_bytes();
-        self.pay(budget::cost(bytes.len())).await;
-        self.write(&bytes).await
+        let (head, body) = answer.parts();
+        self.pay(budget::cost(head.len() + body.len())).await;
+        self.tell(answer).await
+    }
+
+    /// Sends an answer. A long one, which is the list that all share, is not copied, however long that takes.
+    async fn tell(&mut self, answer: &Answer) -> io::Result<()> {
+        let (head, body) = answer.parts();
+        if body.len() <= BUFFER {
+            return self.write(&answer.to_bytes()).await;
+        }
+        self.write(&head).await?;
+        self.write(body).await
     }
 
     async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -109,7 +109,7 @@ impl Store {
     #[must_use]
     pub fn list(&self) -> Option<(u64, Arc<[u8]>)> {
         let trust = self.trust.lock().unwrap_or_else(PoisonError::into_inner);
-        trust.list().map(|list| (list.number(), list.as_bytes().into()))
+        trust.list().map(|list| (list.number(), list.shared()))
     }
 
     /// The number of the newest revocation list, and its age in seconds at `unix`.

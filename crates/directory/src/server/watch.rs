@@ -18,8 +18,10 @@ use crate::store::{Page, Store, StoreError};
 
 /// How often one that watches hears that there is no news: it waits three times as long before it asks another directory.
 const HEARTBEAT: Duration = Duration::from_secs(10);
-/// Certificates that are read at once for one that watches.
-const PAGE: usize = 64;
+/// Certificates that are read at once for one that watches: a place has room for as many of the usual size, of 2 kB with an ML-KEM key.
+const PAGE: usize = 4;
+/// Bytes of certificates that are paid at once.
+const PAID: usize = 128 << 10;
 
 /// What one that watches hears of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +41,20 @@ impl Connection {
         read: fn(&Store, Option<&[u8]>) -> Result<Page, StoreError>,
         answer: fn(Box<[u8]>) -> Answer,
     ) -> io::Result<()> {
-        let mut last: Option<Vec<u8>> = None;
+        let (mut last, mut unpaid): (Option<Vec<u8>>, usize) = (None, 0);
         loop {
             let page = self.keeper.with_store(move |store| read(store, last.as_deref())).await;
             let page = page.map_err(|refusal| io::Error::other(refusal.words))?;
-            let Some((page, end)) = page else { return Ok(()) };
+            let Some((page, end)) = page else {
+                self.pay(budget::cost(unpaid)).await;
+                return Ok(());
+            };
             let bytes: Vec<u8> = page.iter().flat_map(|one| answer(one.as_ref().into()).to_bytes()).collect();
-            self.pay(budget::cost(bytes.len())).await;
+            drop(page);
+            unpaid += bytes.len();
+            if unpaid >= PAID {
+                self.pay(budget::cost(core::mem::take(&mut unpaid))).await;
+            }
             self.write(&bytes).await?;
             last = Some(end);
         }
@@ -58,7 +67,7 @@ impl Connection {
         // Before anything is read, so that nothing falls between.
         let mut news = self.keeper.watch();
         if let Some((_, list)) = self.keeper.store.list() {
-            self.answer(&Answer::List(list.as_ref().into())).await?;
+            self.answer(&Answer::List(list)).await?;
         }
         if watched >= Watched::Certificates {
             self.tell_all(|store, after| store.page(after, PAGE, now()), Answer::Certificate).await?;
@@ -79,13 +88,13 @@ impl Connection {
                     Ok(News::DailyKeys(_)) if watched < Watched::All => continue,
                     Ok(News::DailyKeys(bytes)) => Answer::DailyKeys(bytes.as_ref().into()),
                     Ok(News::Certificate(bytes)) => Answer::Certificate(bytes.as_ref().into()),
-                    Ok(News::List(bytes)) => Answer::List(bytes.as_ref().into()),
+                    Ok(News::List(bytes)) => Answer::List(bytes),
                     // It begins anew, and then hears all.
                     Err(RecvError::Lagged(_) | RecvError::Closed) => return Err(late()),
                 },
                 () = sleep(HEARTBEAT) => Answer::NoNews,
             };
-            self.write(&answer.to_bytes()).await?;
+            self.tell(&answer).await?;
         }
     }
 }

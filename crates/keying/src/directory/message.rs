@@ -16,6 +16,7 @@
 //! Answers come in the order of the questions. After `watch` nothing more is asked.
 
 use core::net::IpAddr;
+use std::sync::Arc;
 
 use strait_wire::sessionless::Name;
 
@@ -73,7 +74,7 @@ pub enum Answer {
     /// There is none.
     NotFound,
     /// The revocation list.
-    List(Box<[u8]>),
+    List(Arc<[u8]>),
     /// There is no other list; for who watches: all that was there has been told.
     NoNews,
     /// It is kept, or was already.
@@ -84,12 +85,17 @@ pub enum Answer {
     DailyKeys(Box<[u8]>),
 }
 
-fn framed(kind: u8, body: &[&[u8]]) -> Vec<u8> {
-    let len = 1 + body.iter().map(|part| part.len()).sum::<usize>();
-    let mut bytes = Vec::with_capacity(HEAD_LEN + len);
+/// What is before a body of so many bytes.
+fn head(kind: u8, body: usize) -> [u8; HEAD_LEN + 1] {
     // All bodies have limits far below 4 GiB.
-    bytes.extend_from_slice(&u32::try_from(len).unwrap_or(u32::MAX).to_be_bytes());
-    bytes.push(kind);
+    let [a, b, c, d] = u32::try_from(1 + body).unwrap_or(u32::MAX).to_be_bytes();
+    [a, b, c, d, kind]
+}
+
+fn framed(kind: u8, body: &[&[u8]]) -> Vec<u8> {
+    let len = body.iter().map(|part| part.len()).sum();
+    let mut bytes = Vec::with_capacity(HEAD_LEN + 1 + len);
+    bytes.extend_from_slice(&head(kind, len));
     body.iter().for_each(|part| bytes.extend_from_slice(part));
     bytes
 }
@@ -162,18 +168,26 @@ impl Answer {
     /// The whole message.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        match self {
-            Answer::Certificate(bytes) => framed(1, &[bytes]),
-            Answer::NotFound => framed(2, &[]),
-            Answer::List(bytes) => framed(3, &[bytes]),
-            Answer::NoNews => framed(4, &[]),
-            Answer::Stored => framed(5, &[]),
+        let (head, body) = self.parts();
+        [&head, body].concat()
+    }
+
+    /// The message as its head and its body, which is not copied.
+    #[must_use]
+    pub fn parts(&self) -> ([u8; HEAD_LEN + 1], &[u8]) {
+        let (kind, body): (u8, &[u8]) = match self {
+            Answer::Certificate(bytes) => (1, bytes),
+            Answer::NotFound => (2, &[]),
+            Answer::List(bytes) => (3, bytes),
+            Answer::NoNews => (4, &[]),
+            Answer::Stored => (5, &[]),
             Answer::Refused(words) => {
                 let end = (0..=words.len().min(REFUSAL_MAX)).rev().find(|end| words.is_char_boundary(*end));
-                framed(6, &[words.get(..end.unwrap_or(0)).unwrap_or_default().as_bytes()])
+                (6, words.get(..end.unwrap_or(0)).unwrap_or_default().as_bytes())
             }
-            Answer::DailyKeys(bytes) => framed(7, &[bytes]),
-        }
+            Answer::DailyKeys(bytes) => (7, bytes),
+        };
+        (head(kind, body.len()), body)
     }
 
     /// Reads what is behind the length.

@@ -4,6 +4,8 @@
 //! version u8 | number u64 | issued u64 | count u32 | serial u64 | .. | signature (64)
 //! ```
 
+use std::sync::Arc;
+
 use crate::{PrivateKey, PublicKey, SIGNATURE_LEN, signed_fields};
 
 const VERSION: u8 = 1;
@@ -39,7 +41,7 @@ pub struct RevocationList {
     number: u64,
     issued: u64,
     serials: Vec<u64>,
-    bytes: Box<[u8]>,
+    bytes: Arc<[u8]>,
 }
 
 impl RevocationList {
@@ -125,6 +127,12 @@ impl RevocationList {
     #[must_use]
     pub fn has(&self, serial: u64) -> bool {
         self.serials.binary_search(&serial).is_ok()
+    }
+
+    /// It as bytes, which all who tell of it share: it is up to half a MiB.
+    #[must_use]
+    pub fn shared(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
     }
 
     /// It as bytes.

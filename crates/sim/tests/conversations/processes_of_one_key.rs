@@ -36,13 +36,18 @@ fn begun(seed: u64) -> SimNetwork {
 
 /// Another process with the key of the first, at another port of its host.
 fn begin(network: &mut SimNetwork, id: NodeId) {
+    begin_with(network, id, Start::OnTraffic);
+}
+
+/// The same, which begins a handshake then.
+fn begin_with(network: &mut SimNetwork, id: NodeId, start: Start) {
     let mut settings = NodeSettings { keys: A, ..NodeSettings::new(id) };
     paced(&mut settings);
     settings.address = SocketAddr::new(A.outer_v4().ip(), 40_000 + u16::from(id.0));
     network.add_node(settings).unwrap();
     network.set_link(id, B, modem());
     network.set_link(B, id, modem());
-    let peer = NodeSettings::new(B).as_peer(Where::Address(B.outer_v4()), Start::Eager);
+    let peer = NodeSettings::new(B).as_peer(Where::Address(B.outer_v4()), start);
     network.add_peer(id, peer);
 }
 
@@ -122,7 +127,7 @@ fn two_that_begin_at_once_have_both_begun_within_round_trips() {
     network.add_peer(B, NodeSettings::new(A).as_peer(Where::Unknown, Start::OnTraffic));
     let both = [NodeId(5), NodeId(6)];
     for (id, wait) in both.into_iter().zip([millis(3), millis(0)]) {
-        begin(&mut network, id);
+        begin_with(&mut network, id, Start::Eager);
         network.send_stream(id, B, 1_000, StreamPriority::Normal);
         network.run_for(wait);
     }

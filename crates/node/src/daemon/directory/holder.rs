@@ -86,7 +86,7 @@ impl Holder {
 
     /// What is held, list first, for a new file.
     pub(super) fn all(&self) -> impl Iterator<Item = Answer> {
-        let list = self.trust.list().map(|list| Answer::List(list.as_bytes().into()));
+        let list = self.trust.list().map(|list| Answer::List(list.shared()));
         let certificates =
             self.held.values().map(|held| Answer::Certificate(held.certificate.as_bytes().into()));
         let daily = self.held.values().filter_map(|held| held.daily.as_ref());
