@@ -91,6 +91,23 @@ fn strangers_who_watch_from_many_networks_keep_no_one_out() {
 }
 
 #[test]
+fn a_long_list_that_strangers_ask_for_and_do_not_read_is_in_memory_once() {
+    let dir = folder();
+    let (directory, known, count) = started(dir.path());
+    let revoked: Vec<u64> = (1_000..1_000 + 65_000).collect();
+    assert_eq!(directory.put_list(&list(1, &revoked)), Ok(Answer::Stored));
+    for question in [Question::List(0), Question::WatchAll] {
+        let all = strangers(count.min(1_500), directory.server(), &question.to_bytes());
+        // Half a MiB for each of these would be far more than there may be.
+        assert!(all.len() > 1_000, "{} were let in", all.len());
+        for _ in 0..20 {
+            assert_eq!(directory.ask(&find(1)), answer(&known));
+        }
+        assert!(memory(&directory) < MEMORY_MAX, "{} MiB", memory(&directory));
+    }
+}
+
+#[test]
 fn a_link_with_a_rate_carries_no_more_and_a_share_for_everyone() {
     let dir = folder();
     let directory = Directory::start(dir.path(), "d", "up = \"4Mbit\"\n");
