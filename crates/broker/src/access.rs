@@ -89,7 +89,7 @@ impl Access {
         self.rights(peer).map_or(Quota { bytes: Some(0), letters: 0 }, of)
     }
 
-    /// Letters of one sender in the inbox of `receiver` at most. Where fewer than [`SHARES`] may put for it, each has an equal part: a sender
+    /// Letters of one sender in the inbox of `receiver` at most. Where fewer than four may put for it, each has an equal part: a sender
     /// who is alone has all of it.
     #[must_use]
     pub fn share(&self, receiver: &PublicKey) -> u64 {

@@ -38,6 +38,7 @@ pub fn transport_seeds() -> Vec<Seed> {
         ("transport", "tcp-syn-cut", tcp(0x02, &[1, 1, 1, 3], &[])),
         ("transport", "tcp-data", tcp(0x18, &[], b"GET / HTTP/1.1\r\n\r\n")),
         ("transport", "udp", datagram(b"a query for a name")),
+        ("transport", "short", vec![0, 80, 0]),
     ]
 }
 
@@ -192,6 +193,8 @@ pub fn aggfrag_seeds() -> Vec<Seed> {
         ("aggfrag", "continued-and-cut", cut),
         ("aggfrag", "all-continuation", inside),
         ("aggfrag", "congestion", congestion),
+        // From a node that counts no marks.
+        ("aggfrag", "report-without-marks", reported[..reported.len() - 2].to_vec()),
         ("aggfrag", "report", reported),
     ]
 }
