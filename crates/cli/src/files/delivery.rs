@@ -112,7 +112,7 @@ struct OutboxDelivery {
     visits: BrokerVisits,
     /// What was complained of last: it is said once.
     complaint: String,
-    /// Whether no daemon answers.
+    /// No daemon answers.
     lacks_daemon: bool,
 }
 

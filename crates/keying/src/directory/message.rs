@@ -85,7 +85,7 @@ pub enum Answer {
     DailyKeys(Box<[u8]>),
 }
 
-/// What is before a body of so many bytes.
+/// The head of a message with a body of so many bytes.
 fn head(kind: u8, body: usize) -> [u8; HEAD_LEN + 1] {
     // All bodies have limits far below 4 GiB.
     let [a, b, c, d] = u32::try_from(1 + body).unwrap_or(u32::MAX).to_be_bytes();

@@ -251,7 +251,7 @@ pub(super) fn table_and_interface(message: &Message) -> Option<(u32, Option<u32>
     Some((table.unwrap_or(route.header.table.into()), index))
 }
 
-/// Where a dumped route leads, its table and its interface, unless one of ours into the tunnel goes before it.
+/// The destination of a dumped route, its table and its interface, unless one of ours into the tunnel goes before it.
 pub(super) fn not_behind_ours(message: &Message) -> Option<(IpNet, u32, Option<u32>)> {
     let Message::NewRoute(route) = message else { return None };
     let metric = route.attributes.iter().find_map(|attribute| match attribute {

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, FileType};
 
 use crate::stamp::{Stamp, Status};
 
-/// Where paths are in the lines of fstab(5), and in those of proc_pid_mountinfo(5), which are like them.
+/// The fields with paths in lines of fstab(5), and in those of proc_pid_mountinfo(5), which are like them.
 const IN_FSTAB: usize = 1;
 const IN_MOUNTINFO: usize = 4;
 

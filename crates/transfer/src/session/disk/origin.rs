@@ -40,7 +40,7 @@ impl DiskOrigin {
         DiskOrigin { sources, walk, copies: None }
     }
 
-    /// Where one of these folders is empty, the receiver removes nothing of what it has there.
+    /// Has the receiver remove nothing of what it has in one of these folders that is empty here.
     #[must_use]
     pub fn sparing(self, bare: BareMountPoints) -> DiskOrigin {
         DiskOrigin { walk: self.walk.naming(bare), ..self }
