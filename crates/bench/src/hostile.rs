@@ -1,5 +1,5 @@
-//! What strangers and hostile peers cost everybody else, and whether many honest sites get on as well as few: the tunnel, its services,
-//! the directory of keys, the broker.
+//! The cost of strangers and hostile peers to everybody else, and of many honest sites beside few: the tunnel, its services, the
+//! directory of keys, the broker.
 
 mod attackers;
 mod broker;

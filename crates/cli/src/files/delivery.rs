@@ -176,7 +176,7 @@ impl OutboxDelivery {
         let (mut there, silent) = peers_here(self.home.interfaces());
         if core::mem::replace(&mut self.lacks_daemon, silent.is_some()) != self.lacks_daemon {
             match silent {
-                Some(why) => note(format_args!("strait: {why}; transfers wait until one is")),
+                Some(why) => note(format_args!("strait: {why}; transfers wait for it")),
                 None => tell("a tunnel is running: transfers go on"),
             }
         }

@@ -77,7 +77,7 @@ impl<'a> WaitingTransfer<'a> {
         let lacking = home.lacking().join(" and ");
         Ok(match &*lacking {
             "" => queued,
-            _ => queued.remedy(format!("to send what waits, run {lacking}")),
+            _ => queued.remedy(format!("to send queued transfers, run {lacking}")),
         })
     }
 

@@ -103,7 +103,9 @@ impl OutboxHome {
     pub(crate) fn lacking(&self) -> Vec<String> {
         let named =
             self.configuration.as_ref().map_or_else(String::new, |file| format!(" {}", file.display()));
-        let has_daemon = self.interfaces().iter().any(|interface| client::show(interface).is_ok());
+        // Those that listen: one that hangs is not waited for.
+        let running = client::running().unwrap_or_default();
+        let has_daemon = self.interfaces().iter().any(|interface| running.contains(interface));
         let daemon = (!has_daemon).then(|| format!("`strait up{named}`"));
         let sender = (!files::is_delivered(&self.folder)).then(|| format!("`strait outbox{named} --run`"));
         daemon.into_iter().chain(sender).collect()

@@ -1,4 +1,4 @@
-//! What neighbours and other programs do to a host with a tunnel: packets in the clear, other routes, flushed rules, a tunnel set down,
+//! Neighbours and other programs that change a host with a tunnel: packets in the clear, other routes, flushed rules, a tunnel set down,
 //! a network card that is gone.
 
 use std::fs;

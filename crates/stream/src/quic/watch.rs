@@ -6,7 +6,7 @@
 //!                                   go first
 //! silent for 15 s                -> a handshake of the key manager looks for the peer
 //! silent, and the peer is heard  -> it has lost the connection, or moved: given up if that stays so for 3 s
-//! the peer says that it ends     -> forgotten without a word: a datagram for it would only begin a handshake with nobody
+//! the peer says that it ends     -> forgotten without a word: a datagram for it would only begin a handshake in vain
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
 //!                                   and it is given up if it says nothing for 3 s; at once if the session says that another process
 //!                                   is in its place
