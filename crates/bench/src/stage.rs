@@ -32,6 +32,14 @@ pub(crate) struct BenchSetup {
 }
 
 impl BenchSetup {
+    /// Checks that the program is there that is measured.
+    ///
+    /// # Errors
+    /// [`Error::NoProgram`].
+    pub(crate) fn has_program(&self) -> Result<(), Error> {
+        if self.program.is_file() { Ok(()) } else { Err(Error::NoProgram(self.program.clone())) }
+    }
+
     /// An sshd on the second of `hosts` with its files in `dir`, which clients on the first trust; or why there is none.
     pub(crate) fn sshd(&self, hosts: &TwoHosts, dir: &Workdir) -> Result<Sshd, String> {
         let program = SshdProgram::find(&self.cache.with_file_name("openssh"))?;

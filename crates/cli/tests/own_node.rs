@@ -80,14 +80,29 @@ impl Drop for Running {
     }
 }
 
+/// A user without a daemon, whose configuration has the port `here`, and one with a daemon.
+struct Office {
+    near: Home,
+    far: Home,
+    here: u16,
+    _daemon: Running,
+}
+
+impl Office {
+    fn open(dir: &Path) -> Office {
+        let [near, far] = ["near", "far"].map(|name| Home::new(dir, name));
+        let (here, there) = (free_port(), free_port());
+        near.configure("near", here, ("office", &far), there);
+        far.configure("far", there, ("laptop", &near), here);
+        let daemon = far.up("far");
+        Office { near, far, here, _daemon: daemon }
+    }
+}
+
 #[test]
 fn a_user_without_a_daemon_sends_lists_and_gets() {
     let dir = Workdir::create().unwrap();
-    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
-    let (here, there) = (free_port(), free_port());
-    near.configure("near", here, ("office", &far), there);
-    far.configure("far", there, ("laptop", &near), here);
-    let _daemon = far.up("far");
+    let Office { near, far, _daemon, .. } = Office::open(dir.path());
     let text = "what a user writes\n".repeat(50_000);
     fs::write(near.0.join("letter"), &text).unwrap();
     let good = |arguments: &[&str]| {
@@ -111,11 +126,7 @@ fn a_user_without_a_daemon_sends_lists_and_gets() {
 #[test]
 fn a_command_takes_another_port_where_that_of_its_configuration_is_taken() {
     let dir = Workdir::create().unwrap();
-    let [near, far] = ["near", "far"].map(|name| Home::new(dir.path(), name));
-    let (here, there) = (free_port(), free_port());
-    near.configure("near", here, ("office", &far), there);
-    far.configure("far", there, ("laptop", &near), here);
-    let _daemon = far.up("far");
+    let Office { near, here, _daemon, .. } = Office::open(dir.path());
     // As another command's node has it.
     let _taken = UdpSocket::bind(("127.0.0.1", here)).unwrap();
     let listed = near.strait(&["ls", "office:"]);

@@ -32,9 +32,7 @@ pub(super) fn run(setting: &BenchSetup) -> Result<BenchSection, Error> {
         size as f64 / 1e6
     );
     let mut section = BenchSection::new("broker: clients", title, &["Strait"]);
-    if !setting.program.is_file() {
-        return Err(Error::NoProgram(setting.program.clone()));
-    }
+    setting.has_program()?;
     let dir = Workdir::create()?;
     let post = Post::beside(TwoHosts::direct(LinkSpec::unshaped())?, &setting.program, dir.path())?;
     let mut clients = clients(&post, &dir, (count, size, seconds as u64))?;

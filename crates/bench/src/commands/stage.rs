@@ -82,9 +82,7 @@ impl CommandStage {
         path: ThinPath,
         services: FarServices,
     ) -> Result<CommandStage, Error> {
-        if !setting.program.is_file() {
-            return Err(Error::NoProgram(setting.program.clone()));
-        }
+        setting.has_program()?;
         let (hosts, relay) = path.hosts(1)?;
         let dir = Workdir::create()?;
         for folder in ["source", "inbox"] {

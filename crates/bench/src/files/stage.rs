@@ -66,9 +66,7 @@ impl FileStage {
 
     /// As [`FileStage::set`], with more lines in the nodes' sections.
     pub(super) fn set_with(setting: &BenchSetup, path: ThinPath, node: &str) -> Result<FileStage, Error> {
-        if !setting.program.is_file() {
-            return Err(Error::NoProgram(setting.program.clone()));
-        }
+        setting.has_program()?;
         let (hosts, relay) = path.hosts(1)?;
         let dir = Workdir::create()?;
         for folder in ["source", "inbox"] {

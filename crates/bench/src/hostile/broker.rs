@@ -111,9 +111,7 @@ struct HoardStage {
 
 impl HoardStage {
     fn set(setting: &BenchSetup, size: u32) -> Result<HoardStage, Error> {
-        if !setting.program.is_file() {
-            return Err(Error::NoProgram(setting.program.clone()));
-        }
+        setting.has_program()?;
         let dir = Workdir::create()?;
         let post = Post::beside(TwoHosts::direct(LinkSpec::unshaped())?, &setting.program, dir.path())?;
         let mut random = Random::new(1);
@@ -156,7 +154,7 @@ impl HoardStage {
         let socket = self.socket();
         let streams = (0..PUTTING + ASKING).map(|stream| {
             let (socket, keys) = (socket.clone(), self.keys.clone());
-            move |ended: &AtomicBool| go_on(&socket, stream, (hoard, &keys), ended)
+            move |ended: &AtomicBool| go_on(&socket, stream, hoard, &keys, ended)
         });
         let attackers = Attackers::start(streams);
         thread::sleep(BEGIN);
@@ -260,7 +258,7 @@ fn open(socket: &Path) -> std::io::Result<OpenedStream> {
 }
 
 /// Does the work of the stream with this number until the attack ends.
-fn go_on(socket: &Path, stream: u64, (hoard, to): (Hoard, &[PublicKey]), ended: &AtomicBool) {
+fn go_on(socket: &Path, stream: u64, hoard: Hoard, to: &[PublicKey], ended: &AtomicBool) {
     let mut number = (stream + 2) * APART;
     let put = |client: &mut BrokerClient<&UnixStream, &UnixStream>| {
         number += 1;

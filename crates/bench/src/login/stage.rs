@@ -45,9 +45,7 @@ pub(super) struct Login {
 impl LoginStage {
     /// Over a path; daemons are told its rate.
     pub(super) fn set(setting: &BenchSetup, path: ThinPath) -> Result<LoginStage, Error> {
-        if !setting.program.is_file() {
-            return Err(Error::NoProgram(setting.program.clone()));
-        }
+        setting.has_program()?;
         let (hosts, relay) = path.hosts(1)?;
         let dir = Workdir::create()?;
         let far = program_with_accounts(&setting.program, dir.path())?;

@@ -68,9 +68,7 @@ struct ManyPeers {
 
 impl ManyPeers {
     fn set(setting: &BenchSetup, peers: u32) -> Result<ManyPeers, Error> {
-        if !setting.program.is_file() {
-            return Err(Error::NoProgram(setting.program.clone()));
-        }
+        setting.has_program()?;
         let hosts = TwoHosts::direct(LinkSpec::unshaped())?;
         let dir = Workdir::create()?;
         let sites = Site::pair(&setting.program, &hosts, dir.path())?;

@@ -81,7 +81,7 @@ pub(super) fn start(kind: CrowdKind, link: &WireLink, to: SocketAddr, connection
     let work = move |ended: &AtomicBool| {
         // Without them the figures show it.
         let _ = host.run("press", || {
-            press(kind, &addresses, (to, connections), ended);
+            press(kind, &addresses, to, connections, ended);
             Ok(())
         });
     };
@@ -140,7 +140,7 @@ fn now(done: io::Result<usize>) -> io::Result<Option<usize>> {
 }
 
 /// Keeps as many connections as it can, until it is to end.
-fn press(kind: CrowdKind, from: &[IpAddr], (to, connections): (SocketAddr, usize), ended: &AtomicBool) {
+fn press(kind: CrowdKind, from: &[IpAddr], to: SocketAddr, connections: usize, ended: &AtomicBool) {
     let words = kind.words();
     let mut all: Vec<Option<Stranger>> = Vec::new();
     all.resize_with(connections, || None);
