@@ -300,7 +300,7 @@ fn run(
             (|event| meter.event(event), || stream.hang_up(), AtomicBool::new(false));
         let watch = Watch { event: &event, cancel: &cancel, hang_up: &hang_up };
         let mut work = || {
-            SilenceWatch::of_transfer(stream.peer(), flags.json, patience).during(
+            SilenceWatch::of_transfer(stream.peer(), flags.json, stream.link()).during(
                 || stream.silent().min(meter.quiet()),
                 |silence| meter.show(silence),
                 || transfer(stream.ends(flags.max_rate), watch),

@@ -21,8 +21,12 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// Returns the silence that a transfer over a link of this rate bears: at least two chunks' worth.
 pub(crate) fn patience(link: Option<BitRate>) -> Duration {
+    TRANSFER.max(two_chunks(link))
+}
+
+fn two_chunks(link: Option<BitRate>) -> Duration {
     let chunks = link.map(|rate| Duration::try_from_secs_f64(2.0 * CHUNK / rate.as_bits()));
-    TRANSFER.max(chunks.and_then(Result::ok).unwrap_or_default())
+    chunks.and_then(Result::ok).unwrap_or_default()
 }
 
 /// Says that a peer is silent.
@@ -42,19 +46,31 @@ enum SilenceChange {
 /// A silence: whether it is said, and of what length.
 #[derive(Debug)]
 struct Silence {
-    patience: Duration,
+    /// The silence that is borne at least, and at most: twice the longest that was there so far.
+    borne: [Duration; 2],
+    longest: Duration,
+    last: Duration,
     said: Option<Duration>,
 }
 
 impl Silence {
+    const fn new(least: Duration, most: Duration) -> Silence {
+        Silence { borne: [least, most], longest: Duration::ZERO, last: Duration::ZERO, said: None }
+    }
+
     /// Takes how long nothing has come until now.
     fn look(&mut self, silent: Duration) -> Option<SilenceChange> {
+        let before = core::mem::replace(&mut self.last, silent);
+        if silent < before {
+            self.longest = self.longest.max(before);
+        }
+        let [least, most] = self.borne;
         match self.said {
             Some(longest) if silent < longest => {
                 self.said = None;
                 Some(SilenceChange::Over(longest))
             }
-            None if silent < self.patience => None,
+            None if silent < (2 * self.longest).max(least).min(most) => None,
             said => {
                 self.said = Some(silent);
                 said.is_none().then_some(SilenceChange::Long(silent))
@@ -69,13 +85,15 @@ impl Silence {
 pub(crate) struct SilenceWatch<'a> {
     peer: &'a str,
     json: bool,
+    /// The silence that is borne on a terminal, whose line goes away again, and elsewhere.
+    line: Duration,
     patience: Duration,
 }
 
 impl<'a> SilenceWatch<'a> {
-    /// A follower of a transfer, with events as `json` if there are any.
-    pub(crate) const fn of_transfer(peer: &'a str, json: bool, patience: Duration) -> SilenceWatch<'a> {
-        SilenceWatch { peer, json, patience }
+    /// A follower of a transfer over a link of this rate, with events as `json` if there are any.
+    pub(crate) fn of_transfer(peer: &'a str, json: bool, link: Option<BitRate>) -> SilenceWatch<'a> {
+        SilenceWatch { peer, json, line: ONCE.max(two_chunks(link)), patience: patience(link) }
     }
 
     /// Does `work`. Meanwhile `silent` returns for how long nothing came, and `show` is called each second, with the words for a silence
@@ -98,7 +116,7 @@ impl<'a> SilenceWatch<'a> {
     fn follow(&self, silent: &dyn Fn() -> Duration, show: &dyn Fn(Option<&str>), ended: &Receiver<()>) {
         let begun = Instant::now();
         let has_line = !self.json && StatusLine::new().is_shown();
-        let mut silence = Silence { patience: self.patience, said: None };
+        let mut silence = Silence::new(if has_line { self.line } else { self.patience }, self.patience);
         while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
             // Before it began, nothing was waited for.
             let change = silence.look(silent().min(begun.elapsed()));
@@ -146,7 +164,7 @@ impl AnswerLine {
         silent: impl Fn() -> Duration + Send,
         work: impl FnOnce() -> T,
     ) -> T {
-        let watch = SilenceWatch { peer, json: false, patience: ONCE };
+        let watch = SilenceWatch { peer, json: false, line: ONCE, patience: ONCE };
         let result = watch.during(silent, |words| self.show(words), work);
         self.show(None);
         result
@@ -172,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_silence_is_said_when_it_is_long_and_when_it_is_over() {
-        let mut silence = Silence { patience: seconds(10), said: None };
+        let mut silence = Silence::new(seconds(10), seconds(10));
         let heard = [0, 5, 9, 0, 9, 10, 11, 52, 0, 1, 9, 30, 3];
         let said: Vec<_> = heard.iter().filter_map(|silent| silence.look(seconds(*silent))).collect();
         let expected = [
@@ -186,6 +204,21 @@ mod tests {
     }
 
     #[test]
+    fn a_terminal_bears_twice_what_was_usual_so_far() {
+        let mut silence = Silence::new(seconds(3), seconds(10));
+        let mut said = |heard: &[u64]| {
+            heard
+                .iter()
+                .filter(|silent| silence.look(seconds(**silent)).is_some())
+                .copied()
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(said(&[0, 1, 2, 3, 4, 0]), [3, 0]);
+        assert_eq!(said(&[1, 4, 7, 8, 9, 0]), [8, 0]);
+        assert_eq!(said(&[5, 9, 10, 11, 0, 9]), [10, 0]);
+    }
+
+    #[test]
     fn a_slow_link_is_borne_longer() {
         let of = |bits| patience(BitRate::bits(bits));
         assert_eq!(patience(None), TRANSFER);
@@ -195,7 +228,7 @@ mod tests {
 
     #[test]
     fn who_is_silent_and_how_long_is_said_in_words_and_events() {
-        let watch = SilenceWatch::of_transfer("office", true, TRANSFER);
+        let watch = SilenceWatch::of_transfer("office", true, None);
         assert_eq!(watch.line(SilenceChange::Long(seconds(12))), "nothing from office for 12 s");
         assert_eq!(watch.line(SilenceChange::Over(seconds(75))), "office is heard again, after 1 min 15 s");
         let expected = json!({"event": "silent", "peer": "office", "silent_seconds": 12.0});

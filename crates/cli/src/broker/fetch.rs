@@ -21,7 +21,7 @@ use crate::files::{NoStream, PeerStream};
 use crate::flags::FetchFlags;
 use crate::outbox::OutboxHome;
 use crate::output::note;
-use crate::silence::{self, SilenceWatch};
+use crate::silence::SilenceWatch;
 use crate::units::counted;
 pub(crate) use later::LettersLater;
 pub(crate) use told::FetchTold;
@@ -147,7 +147,7 @@ impl Fetching<'_> {
                 told.show(silence);
             }
         };
-        let watch = SilenceWatch::of_transfer(self.broker, self.flags.json, silence::patience(None));
+        let watch = SilenceWatch::of_transfer(self.broker, self.flags.json, None);
         let ended = watch.during(silent, show, || plan.run(&open));
         if let (Some(later), Ok(stays)) = (later, stays.into_inner()) {
             stays.into_iter().for_each(|object| later.borrow_mut().put_off(object));

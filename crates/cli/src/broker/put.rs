@@ -67,8 +67,8 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
             .remedy("wait until it ends; if it is interrupted, run it again: it goes on where it stopped"),
         _ => Failure::doing("keep what the upload needs to go on")(error),
     })?;
-    let patience = silence::patience(link.stream.link());
-    let meter = PutMeter::new(flags.json, plan.shown(), patience);
+    let rate_of_link = link.stream.link();
+    let meter = PutMeter::new(flags.json, plan.shown(), silence::patience(rate_of_link));
     let (event, stream) = (|event: UploadEvent| meter.event(&event), Arc::clone(&link.stream));
     let hang_up = || stream.hang_up();
     let count = if flags.each { plan.paths.len() as u64 } else { 1 };
@@ -79,7 +79,7 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
         hang_up: &hang_up,
         rate: rate(flags, &link),
     };
-    let ended = SilenceWatch::of_transfer(&plan.broker, flags.json, patience).during(
+    let ended = SilenceWatch::of_transfer(&plan.broker, flags.json, rate_of_link).during(
         || stream.silent().min(meter.quiet()),
         |silence| meter.show(silence),
         || upload(link.client, journal, &mut objects, &order, means),
