@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use strait_scheduler::{Rate, Tin};
 
-use crate::{PeerId, Tally};
+use crate::{PeerId, Place, Tally};
 
 /// Datagrams of one connection for a peer, sealed by QUIC: each `segment` bytes long, the last one perhaps shorter.
 #[derive(Debug)]
@@ -14,6 +14,8 @@ pub struct StreamTrain {
     pub peer: PeerId,
     /// Where they go.
     pub to: SocketAddr,
+    /// Their place, if they leave at once where there are no keys for the peer yet; without one they wait for keys.
+    pub early: Option<Place>,
     /// The class they wait in.
     pub tin: Tin,
     /// Tells connections to one address apart: each takes turns as a flow of its own.

@@ -32,7 +32,7 @@ use strait_wire::sessionless::Name;
 use strait_wire::tos::Ecn;
 use strait_wire::{Spi, Tos};
 
-use crate::channel::Channels;
+use crate::channel::{Channels, CloseCode};
 use crate::directory::LookUpEnd;
 use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite, KemKey};
 use crate::tls::{AllowList, draw_anew};
@@ -409,7 +409,7 @@ impl Control {
         let Some(peers) = &mut self.sessionless else { return };
         for id in peers.take_freed() {
             let spis = self.sessions.let_go(id);
-            self.handshakes.close_all(id, now);
+            self.handshakes.close_all(id, CloseCode::Stranger, now);
             peers.fade(id, spis.into_iter(), now);
         }
         for id in peers.leaving() {
@@ -420,13 +420,16 @@ impl Control {
         }
     }
 
-    /// Tells all peers that there is a session with that this node is being stopped.
-    pub fn say_goodbye(&mut self) {
+    /// Tells all peers that there is a session with, or a handshake under way, that this node is being stopped.
+    pub fn say_goodbye(&mut self, now: Time) {
         for id in self.sessions.ids() {
             if self.sessions.peers.get(id).is_some_and(|peer| peer.pairs.in_use().is_some()) {
                 self.sessions.context.order_out(outbound::Order::Goodbye(id));
+            } else {
+                self.handshakes.close_all(id, CloseCode::GaveUp, now);
             }
         }
+        self.handshakes.pump(&mut self.sessions, now);
     }
 
     /// Takes the answer to [`Action::Resolve`] for `name`: its addresses, of which [`MOST_ADDRESSES`] are tried, in
@@ -586,7 +589,7 @@ impl Control {
             peers.remove(&mut self.sessions.context, id, now);
         }
         if self.sessions.remove(id) {
-            self.handshakes.close_all(id, now);
+            self.handshakes.close_all(id, CloseCode::Stranger, now);
         }
     }
 }

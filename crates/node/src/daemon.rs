@@ -610,7 +610,7 @@ impl Daemon {
     async fn end(mut self) {
         self.note_all_paths();
         // Others would find out by silence.
-        self.control.say_goodbye();
+        self.control.say_goodbye(self.clock.now());
         self.act();
         for (to, bytes) in self.streams.close(self.clock.now()) {
             self.transmit(outbound::Via::Udp, to, bytes);

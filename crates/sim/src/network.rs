@@ -202,10 +202,23 @@ impl SimNetwork {
 
     /// Ends a node in order, and takes it out of the network once that has been said.
     pub fn stop(&mut self, id: NodeId) {
+        self.say_goodbye(id);
+        self.kill(id);
+    }
+
+    /// Ends a node in order, and starts it again from its configuration once that has been said.
+    ///
+    /// # Errors
+    /// As [`SimNetwork::restart`].
+    pub fn stop_and_restart(&mut self, id: NodeId) -> Result<(), SetupError> {
+        self.say_goodbye(id);
+        self.restart(id)
+    }
+
+    fn say_goodbye(&mut self, id: NodeId) {
         let now = self.now;
         self.with(id, |node| node.say_goodbye(now));
         self.run_for(LAST_WORDS);
-        self.kill(id);
     }
 
     /// Takes a node out of the network without a word.

@@ -363,7 +363,7 @@ impl SimNode {
     /// Tells all peers that it ends, as a node does that ends in order.
     pub(crate) fn say_goodbye(&mut self, now: Time) {
         self.world.now = now;
-        self.control.say_goodbye();
+        self.control.say_goodbye(now);
         self.act(now);
         for (place, bytes) in self.streams.close_all(now) {
             self.outbound.handle(Order::Transmit(Via::Udp, place, bytes), now, &mut self.world);

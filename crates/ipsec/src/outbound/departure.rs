@@ -142,8 +142,8 @@ impl Departure {
     pub(super) fn send_streams(&mut self, tx: &mut TxContext<'_, impl Outlet>, tin: Tin, train: Train<'_>) {
         let outer = tx.link.association.outer_len_by(train.via);
         self.note_streams(tx.link, tin, train.count(), train.bytes.len(), wire_bytes(train, outer));
-        if let Some(up) = &mut self.up {
-            up.charge(wire_bytes(train, outer + self.overhead), tx.now);
+        for pacer in [tx.link.pacing.pacer.as_mut(), self.up.as_mut()].into_iter().flatten() {
+            pacer.charge(wire_bytes(train, outer + self.overhead), tx.now);
         }
         transmit(&self.counters, tx, train);
     }

@@ -9,13 +9,14 @@ use super::train::{Heading, Train};
 use super::transmitter::Transmitter;
 use super::waiting::Waiting;
 use super::{Outbound, TxStages};
-use crate::{Notice, Reason, StreamTrain};
+use crate::{Notice, Place, Reason, StreamTrain};
 
 /// Marks of what carries them: QUIC numbers and acknowledges by itself, and the queue here marks nothing of it.
 const TOS: Tos = CONTROL_TOS;
 
 impl Outbound {
-    /// Datagrams of a stream: they leave at once where nothing waits, and else wait as packets do.
+    /// Datagrams of a stream: they leave at once where nothing waits, or where there are no keys and they need none. Else they wait as
+    /// packets do.
     pub(super) fn stream(&mut self, train: &StreamTrain, now: Time, outlet: &mut impl Outlet) {
         let Some(link) = self.links.get_mut(&train.peer) else { return self.counters.refuse(Reason::NoPeer) };
         link.refresh(now);
@@ -27,11 +28,13 @@ impl Outbound {
             tx.link.spec.counters.stream.note_left(train.bytes.len());
             return tx.outlet.stream_left();
         }
-        if tx.link.must_wait() {
+        let early = train.early.filter(|_| !tx.link.association.can_send());
+        if early.is_none() && tx.link.must_wait() {
             self.stages.enqueue_stream(tx, train);
             self.scheduler.list(tx.link);
         } else {
-            self.stages.transmitter.stream_straight(tx, train);
+            let place = early.unwrap_or_else(|| tx.link.association.place_at(train.to));
+            self.stages.transmitter.stream_straight(tx, train, place);
         }
     }
 }
@@ -77,9 +80,9 @@ impl Transmitter {
     }
 
     /// Datagrams that need not wait, in one call.
-    fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain) {
-        let StreamTrain { to, tin, segment, bytes, .. } = train;
-        let (via, to) = (tx.link.association.via_of_quic(*to, *segment), tx.link.association.place_at(*to));
+    fn stream_straight(&mut self, tx: &mut TxContext<'_, impl Outlet>, train: &StreamTrain, to: Place) {
+        let StreamTrain { tin, segment, bytes, .. } = train;
+        let via = tx.link.association.via_of_quic(to.remote, *segment);
         let datagrams = Train { via, to, tos: TOS, segment: *segment, bytes };
         self.departure.send_streams(tx, *tin, datagrams);
         tx.link.spec.counters.stream.note_left(bytes.len());

@@ -1,7 +1,7 @@
 //! Connections for streams: begun and admitted as handshakes are, then lent to those who drive streams.
 
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use quinn_proto::{Connection, ConnectionEvent, ConnectionHandle, ServerConfig, TransportConfig};
@@ -27,6 +27,8 @@ pub struct LentConnection {
     pub role: Role,
     /// The number by which its events come and go.
     pub handle: ConnectionHandle,
+    /// The address of this host that its datagrams leave with, once it is known.
+    pub local: Option<IpAddr>,
     /// The connection.
     pub connection: Connection,
 }

@@ -119,10 +119,10 @@ impl Handshakes {
         }
     }
 
-    /// Closes the channels of a peer that was removed.
-    pub(crate) fn close_all(&mut self, peer: PeerId, now: Time) {
+    /// Closes the channels of a peer, and says why.
+    pub(crate) fn close_all(&mut self, peer: PeerId, why: CloseCode, now: Time) {
         for (channel, _) in self.owners.extract_if(.., |_, owner| owner.peer == peer) {
-            self.channels.close(channel, CloseCode::Stranger, now);
+            self.channels.close(channel, why, now);
         }
     }
 

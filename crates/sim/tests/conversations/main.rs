@@ -11,6 +11,7 @@ mod by_service;
 mod error_correction;
 mod establish_and_exchange;
 mod files_beside_packets;
+mod first_streams;
 mod foreign_source;
 mod forged_and_truncated;
 mod forwarding;

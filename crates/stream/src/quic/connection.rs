@@ -1,13 +1,13 @@
 //! One connection with a peer, and the streams on it.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use quinn_proto::{Connection, ConnectionHandle, Dir, ReadError, ReadableError, StreamId, Transmit, VarInt};
 use strait_clock::Time;
-use strait_ipsec::PeerId;
+use strait_ipsec::{PeerId, Place};
 use strait_keying::{Epoch, LentConnection, PublicKey, Role};
 
 use super::feed::Feed;
@@ -27,6 +27,10 @@ const FLIGHTS: u64 = 4;
 /// Datagrams that may leave in place of the probe of the path's MTU: acknowledgements go first.
 const SEARCHES: u8 = 4;
 
+/// Bytes that a connection may send before there is a session: the first window of TCP (RFC 3390), which a slow link bears too. A
+/// question and a short answer need no more; how fast the rest may leave is known with the session.
+const EARLY: u64 = 4_380;
+
 /// A connection that is not over.
 #[derive(Debug)]
 pub(super) struct LiveConnection {
@@ -39,6 +43,10 @@ pub(super) struct LiveConnection {
     pub(super) streams: BTreeMap<StreamId, LiveStream>,
     pub(super) feed: Feed,
     pub(super) watch: Watch,
+    /// The address of this host that its datagrams leave with at first.
+    local: Option<IpAddr>,
+    /// Bytes of datagrams that may still leave before there is a session.
+    early: u64,
     /// When QUIC wants its timers run.
     due: Time,
     /// How often it may still be asked for a probe of the path's MTU before anything else leaves.
@@ -58,7 +66,7 @@ pub(super) struct LiveStream {
 
 impl LiveConnection {
     pub(super) fn new(lent: LentConnection, rate: Arc<FollowedRate>, now: Time) -> LiveConnection {
-        let LentConnection { peer, key, role, handle, connection: quic } = lent;
+        let LentConnection { peer, key, role, handle, local, connection: quic } = lent;
         let (streams, feed, watch) = (BTreeMap::new(), Feed::new(), Watch::new(now));
         LiveConnection {
             peer,
@@ -70,6 +78,8 @@ impl LiveConnection {
             streams,
             feed,
             watch,
+            local,
+            early: EARLY,
             due: now,
             searches: SEARCHES,
         }
@@ -234,6 +244,17 @@ impl LiveConnection {
     /// Whether one datagram is to leave whatever is in flight.
     pub(super) fn is_probing(&self) -> bool {
         self.rate.is_probing()
+    }
+
+    /// Returns how many whole datagrams of the largest size may still leave before there is a session.
+    pub(super) fn early(&self) -> u64 {
+        self.early / u64::from(self.quic.current_mtu()).max(1)
+    }
+
+    /// Takes the bytes of datagrams to `remote` for some that may leave before there is a session. Returns their place if they are.
+    pub(super) fn take_early(&mut self, bytes: usize, remote: SocketAddr) -> Option<Place> {
+        self.early = self.early.checked_sub(bytes as u64)?;
+        Some(Place { remote, local: self.local })
     }
 
     /// Takes the streams on it, which it knows no more.

@@ -38,6 +38,11 @@ impl Streams {
             return None;
         };
         let unit = u64::from(connection.quic.current_mtu());
+        let early = connection.early();
+        if early == 0 && peer.counters.stream.sessions() == 0 {
+            // The rest waits for the session.
+            return None;
+        }
         let mut room = peer.room(now);
         if room < unit && connection.presses() && peer.may_press() {
             room = unit;
@@ -50,7 +55,8 @@ impl Streams {
         connection.follow_window();
         let buffer = &mut self.pool.out.buffer;
         buffer.clear();
-        let most = if connection.is_probing() { 1 } else { (room / unit).clamp(1, AT_ONCE) };
+        let at_once = if early > 0 { early } else { AT_ONCE };
+        let most = if connection.is_probing() { 1 } else { (room / unit).clamp(1, at_once) };
         let transmit = connection.transmit(self.pool.epoch, now, most, buffer);
         self.pool.out.events.extend(connection.take_writable().into_iter().map(StreamEvent::Writable));
         connection.rate.set_probing(false);
@@ -69,7 +75,7 @@ impl Streams {
 }
 
 fn train(
-    connection: &LiveConnection,
+    connection: &mut LiveConnection,
     peer: &mut StreamPeer,
     transmit: &quinn_proto::Transmit,
     bytes: &[u8],
@@ -79,6 +85,7 @@ fn train(
     StreamTrain {
         peer: connection.peer,
         to: transmit.destination,
+        early: connection.take_early(bytes.len(), transmit.destination),
         tin: if connection.is_pressing() { Tin::Normal } else { Tin::Bulk },
         // Which of those under way: of two with one number, each would have half a turn.
         flow: (connection.handle.0 % 65_536) as u16,

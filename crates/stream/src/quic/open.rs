@@ -33,11 +33,8 @@ impl Streams {
         self.peers.values().any(|peer| peer.waiting.iter().any(|waiting| waiting.key == key))
     }
 
-    /// Opens the streams that wait, as far as there is a connection that takes them, and a session that says how fast the peer takes.
+    /// Opens the streams that wait, as far as there is a connection that takes them.
     pub(super) fn open_waiting(&mut self, id: PeerId, now: Time) {
-        if self.peers.get(&id).is_none_or(|peer| peer.counters.stream.sessions() == 0) {
-            return;
-        }
         while let Some(handle) = self.usable(id, now)
             && let Some(peer) = self.peers.get_mut(&id)
             && let Some(WaitingStream { key, priority, .. }) = peer.waiting.first().copied()

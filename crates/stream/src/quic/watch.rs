@@ -10,6 +10,7 @@
 //! another connection or session  -> asked at once: the peer may have been restarted; no stream begins on it until it has answered,
 //!                                   and it is given up if it says nothing for 3 s; at once if the session says that another process
 //!                                   is in its place
+//! no session 30 s after it began  -> given up: the peer takes a few datagrams without one, and then no more
 //! no streams for a minute        -> forgotten without a word; the end that began it goes first
 //! ```
 
@@ -20,8 +21,8 @@ use strait_clock::Time;
 use strait_ipsec::{PeerId, StreamLink};
 use strait_keying::Role;
 
-use super::Streams;
 use super::connection::LiveConnection;
+use super::{OPENING_MAX, Streams};
 
 /// How often connections are looked at.
 const LOOK: Duration = Duration::from_secs(1);
@@ -228,6 +229,9 @@ impl Streams {
         }
         if watch.is_older_than(peer.counters.stream.sessions(), now) {
             return self.doubt(handle, now);
+        }
+        if peer.counters.stream.sessions() == 0 && watch.opened + OPENING_MAX <= now {
+            return self.give_up(handle, "there was no session in time", now);
         }
         if watch.is_dead(peer.counters.in_datagrams.get(), quic.rtt(), now) {
             return self.give_up(handle, "the path was lost", now);

@@ -134,7 +134,8 @@ fn streams_stay_in_udp() {
         for _ in 0..3 {
             sender.send(&noise(9, 1000).packet(), &PLAIN);
             let (to, bytes) = (endpoint(), vec![0x40; 900].into());
-            let train = StreamTrain { peer: PEER, to, tin: Tin::Bulk, flow: 7, segment: 300, bytes };
+            let (peer, tin, flow, segment, early) = (PEER, Tin::Bulk, 7, 300, None);
+            let train = StreamTrain { peer, to, early, tin, flow, segment, bytes };
             sender.order(Order::Stream(Box::new(train)));
         }
         sender.drain();

@@ -8,7 +8,7 @@ use strait_ipsec::{PeerId, Place};
 
 use super::super::lent::{LentConnection, LentEvent, StreamTransport};
 use super::super::transport::STREAMS_CID;
-use super::super::{CannotConnect, ChannelId};
+use super::super::{CannotConnect, Channel, ChannelId};
 use super::Channels;
 use crate::PublicKey;
 use crate::tls::STREAMS;
@@ -44,8 +44,8 @@ impl Channels {
     pub(crate) fn lend(&mut self, id: ChannelId, peer: PeerId, key: PublicKey) {
         self.silence(id);
         let Some(channel) = self.table.lend(id) else { return };
-        let (role, handle, connection) = (channel.role, channel.handle, channel.connection);
-        let lent = LentConnection { peer, key, role, handle, connection };
+        let Channel { role, handle, connection, local, .. } = channel;
+        let lent = LentConnection { peer, key, role, handle, local, connection };
         self.streams.events.push_back(LentEvent::Connected(Box::new(lent)));
         self.streams.changed = true;
     }
