@@ -78,12 +78,15 @@ impl Ready {
         let mut first = head.to_vec();
         let token = TokenFrame::Token(std::mem::take(&mut self.token));
         token.write(&mut first).map_err(|error| failed(&error, &self.service))?;
-        stream.write_all(&first).map_err(broken)?;
+        match stream.write_all(&first) {
+            Err(error) if is_closed(&error) => return Ok(None),
+            written => written.map_err(broken)?,
+        }
         let (begun, mut reader, mut told, mut heard, mut proved) =
             (Instant::now(), TokenReader::default(), None, false, false);
         loop {
             let frame = match read(stream, &mut reader, begun) {
-                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !heard => return Ok(None),
+                Err(error) if is_closed(&error) && !heard => return Ok(None),
                 frame => frame.map_err(broken)?,
             };
             heard = true;
@@ -127,6 +130,12 @@ impl Ready {
             None => failure,
         })
     }
+}
+
+/// Returns true if the node has closed the stream, which is a reset where it had not read all.
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// The next frame, and nothing behind it.

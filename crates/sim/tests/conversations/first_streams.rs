@@ -5,7 +5,7 @@ use core::time::Duration;
 use strait_crypto::{Suite, SuiteSet};
 use strait_keying::Start;
 use strait_sim::SimNetwork;
-use strait_stream::StreamPriority;
+use strait_stream::{StreamLost, StreamPriority};
 
 use crate::stage::{A, B, Seed, millis, pair, seconds};
 
@@ -78,4 +78,18 @@ fn nothing_is_sent_to_a_peer_that_ends_before_its_session() {
         network.run_for(seconds(300));
         assert_eq!(network.link(B, A).counters().entered, sent, "{after} ms");
     }
+}
+
+/// A peer says that it refuses a key a round trip after it has proved its own: the first stream is open by then.
+#[test]
+fn a_second_stream_to_a_peer_that_refuses_this_node_does_not_open() {
+    let _seed = Seed(4);
+    let mut network = strangers(4, millis(30));
+    network.remove_peer(B, A);
+    for _ in 0..2 {
+        network.ask_stream((A, B), (62, 20), StreamPriority::Normal).unwrap();
+        network.run_for(seconds(40));
+    }
+    let lost = &network.node(A).streams().tally().lost;
+    assert!(matches!(lost[..], [StreamLost::Connection(_), StreamLost::NoConnection(_)]), "{lost:?}");
 }

@@ -91,7 +91,11 @@ impl Streams {
                 self.pool.said_all(handle, id, StreamEvent::Delivered)
             }
             Event::Stream(QuicEvent::Stopped { id, .. }) => self.pool.given_up(handle, id),
-            Event::ConnectionLost { reason } => self.pool.lose_streams(handle, &reason.to_string()),
+            Event::ConnectionLost { reason } => {
+                let why = reason.to_string();
+                self.pool.lose_streams(handle, &why);
+                self.note_lost(handle, why);
+            }
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use strait_clock::Time;
 use strait_ipsec::PeerId;
 
-use super::peer::WaitingStream;
+use super::peer::{StreamPeer, WaitingStream};
 use super::{StreamEvent, StreamKey, StreamLost, StreamPriority, Streams};
 
 impl Streams {
@@ -35,6 +35,9 @@ impl Streams {
 
     /// Opens the streams that wait, as far as there is a connection that takes them.
     pub(super) fn open_waiting(&mut self, id: PeerId, now: Time) {
+        if self.peers.get(&id).is_none_or(StreamPeer::waits_for_session) {
+            return;
+        }
         while let Some(handle) = self.usable(id, now)
             && let Some(peer) = self.peers.get_mut(&id)
             && let Some(WaitingStream { key, priority, .. }) = peer.waiting.first().copied()
@@ -75,6 +78,15 @@ impl Streams {
     pub(super) fn not_connected(&mut self, id: PeerId, why: String) {
         if let Some(peer) = self.peers.get_mut(&id) {
             peer.failed = Some(why);
+        }
+    }
+
+    /// A connection was lost. Without a session, the peer may have refused this node's key, which it says a round trip after it has proved its
+    /// own: later streams wait for a session, so that those who ask for them hear why there is none.
+    pub(super) fn note_lost(&mut self, handle: usize, why: String) {
+        let id = self.pool.live.get(&handle).map(|connection| connection.peer);
+        if let Some(peer) = id.and_then(|id| self.peers.get_mut(&id)) {
+            peer.lost(why);
         }
     }
 

@@ -57,6 +57,8 @@ pub(super) struct StreamPeer {
     asked_in: u64,
     /// Why the last one was not made.
     pub(super) failed: Option<String>,
+    /// True once a connection was lost before there was a session.
+    lost_early: bool,
     /// A process of the peer that has ended while others may go on.
     pub(super) ended: Option<EndedProcess>,
     /// Bytes of datagrams made for it.
@@ -79,6 +81,7 @@ impl StreamPeer {
             asks_at: None,
             asked_in,
             failed: None,
+            lost_early: false,
             ended: None,
             made: 0,
             left_before,
@@ -169,6 +172,18 @@ impl StreamPeer {
     /// There is a connection.
     pub(super) fn connected(&mut self) {
         self.failed = None;
+    }
+
+    /// A connection was lost, for this reason.
+    pub(super) fn lost(&mut self, why: String) {
+        if self.counters.stream.sessions() == 0 {
+            (self.failed, self.lost_early) = (Some(why), true);
+        }
+    }
+
+    /// Returns true if no stream opens before there is a session.
+    pub(super) fn waits_for_session(&self) -> bool {
+        self.lost_early && self.counters.stream.sessions() == 0
     }
 
     /// The streams that have waited too long.

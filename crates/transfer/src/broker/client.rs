@@ -64,6 +64,10 @@ impl<R: Read, W: Write> BrokerClient<R, W> {
             Ok(BrokerAnswer::Refused { id, fault }) => return Err(BrokerError::Refused { id, fault }),
             Ok(_) => return Err(BrokerError::Protocol("its first word is no welcome")),
             Err(BrokerError::Closed) => return Err(BrokerError::NoBroker),
+            // The node closed it before it had read all.
+            Err(BrokerError::Stream(error)) if error.kind() == io::ErrorKind::ConnectionReset => {
+                return Err(BrokerError::NoBroker);
+            }
             Err(error) => return Err(error),
         };
         Ok(BrokerClient { requests: BrokerRequests::new(writer), answers, welcome })
