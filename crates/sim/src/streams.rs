@@ -23,6 +23,8 @@ pub const UNREAD: u8 = 250;
 /// The results of a node's streams.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamTally {
+    /// Bytes to send that were taken.
+    pub sent: u64,
     /// Bytes that were read, each where it belongs.
     pub read: u64,
     /// Bytes that were read and are not those that were sent.
@@ -195,6 +197,7 @@ impl SimStreams {
             let mut bytes: Bytes = (from..from + len as u64).map(byte_at).collect();
             let Ok(taken) = self.core.write(key, &mut bytes, now) else { return };
             (sending.left, sending.sent) = (sending.left - taken as u64, sending.sent + taken as u64);
+            self.tally.sent += taken as u64;
             if taken < len {
                 return;
             }

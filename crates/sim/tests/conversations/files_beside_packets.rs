@@ -187,6 +187,24 @@ fn a_file_goes_on_within_seconds_after_ten_minutes_without_a_path() {
     assert_eq!(network.node(B).streams().tally().read, 2_000_000);
 }
 
+/// A process that writes takes it for a sign of the peer if something is taken of what it writes.
+#[test]
+fn nothing_is_taken_of_a_file_while_nothing_is_heard() {
+    let _seed = Seed(20);
+    for bits in [256_000, 10_000_000] {
+        let mut network = site(20, bits, millis(50), LossModel::None);
+        network.send_stream(A, B, 20_000_000, StreamPriority::Normal);
+        network.run_for(seconds(3));
+        for (from, to) in [(A, B), (B, A)] {
+            network.link(from, to).switch = LinkSwitch::Down;
+        }
+        network.run_for(seconds(3));
+        let taken = network.node(A).streams().tally().sent;
+        network.run_for(seconds(120));
+        assert_eq!(network.node(A).streams().tally().sent, taken, "{bits} bit/s");
+    }
+}
+
 #[test]
 fn what_a_person_waits_for_goes_on_within_three_seconds_after_ten_minutes_without_a_path() {
     let _seed = Seed(11);

@@ -167,7 +167,10 @@ impl LiveConnection {
                 transmit = self.poll_transmit(epoch, now, fed, buffer);
             }
         }
-        if let Some(transmit) = &transmit {
+        // What QUIC sends without a look at the window is sent again, or acknowledges: nothing that it still had. What leaves whatever is in
+        // flight makes no room for more.
+        let counts = self.rate.was_looked_at() && !self.is_probing();
+        if let Some(transmit) = transmit.as_ref().filter(|_| counts) {
             self.feed.note_sent(transmit);
         }
         transmit
@@ -182,7 +185,10 @@ impl LiveConnection {
     /// Gives QUIC what leaves next in so many datagrams, or in fewer, which it returns. A stream's first datagram is always given: it
     /// takes turns with what QUIC has.
     fn give_next(&mut self, datagrams: u64) -> u64 {
-        let Some(priority) = self.pressing() else { return datagrams };
+        // A datagram that only finds out whether the path carries takes nothing more of what a process wrote: that process would take
+        // it for a sign of the peer's.
+        let goes = |priority: &StreamPriority| *priority == StreamPriority::Now || !self.is_probing();
+        let Some(priority) = self.pressing().filter(goes) else { return datagrams };
         let unit = u64::from(self.quic.current_mtu()).saturating_sub(AROUND).max(1);
         // No more than half a window: what the window keeps back would be in front of what is written next.
         let most = (datagrams * unit).min((self.quic.congestion_state().window() / 2).max(2 * unit));
