@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
+use std::io::Read;
 use std::net::UdpSocket;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
@@ -10,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use strait_node::login::{Pty, PtySize};
 use strait_testbed::Workdir;
 
 /// How long a node may take to be up.
@@ -289,4 +291,33 @@ fn a_command_beside_another_warns_of_nothing() {
     figures.try_lock().unwrap();
     let said = list();
     assert!(!said.contains("WARN"), "{said}");
+}
+
+#[test]
+fn a_transfer_on_a_terminal_that_is_stopped_says_how_far_it_is() {
+    let dir = Workdir::create().unwrap();
+    let Office { near, _daemon, .. } = Office::open(dir.path());
+    let noise: Vec<u8> =
+        (0..4_000_000_u32).map(|at| (at.wrapping_mul(at).wrapping_mul(2_654_435_761) >> 23) as u8).collect();
+    fs::write(near.0.join("it"), noise).unwrap();
+    let (pty, terminal) = Pty::open(PtySize { columns: 100, rows: 24, width: 0, height: 0 }, &[]).unwrap();
+    let end = || Stdio::from(terminal.try_clone().unwrap());
+    let mut send = near.command(&["send", "it", "office:inbox", "--max-rate", "64kbit"]);
+    let mut send = Running(send.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap());
+    let mut shown = String::new();
+    let mut sees = |words: &str| {
+        let begun = Instant::now();
+        while !shown.contains(words) {
+            assert!(begun.elapsed() < PATIENCE, "{shown}");
+            let mut buffer = [0; 4096];
+            match (&pty).read(&mut buffer) {
+                Ok(length) => shown.push_str(&String::from_utf8_lossy(&buffer[..length])),
+                Err(_) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    };
+    sees(" of 4.00 MB");
+    assert!(Command::new("kill").args(["-INT", &send.0.id().to_string()]).status().unwrap().success());
+    sees("run the same command again");
+    assert_eq!(send.0.wait().unwrap().code(), Some(3));
 }

@@ -4,6 +4,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::thread::{self, JoinHandle};
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 
@@ -31,6 +32,20 @@ pub fn ignore() {
     }
 }
 
+/// Starts a thread that none of these reaches: they are for the one that waits for them ([`EndSignal`]), whichever was there first.
+///
+/// # Errors
+/// When the system has no room for another thread.
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let before = mask(libc::SIG_BLOCK, &set(&SIGNALS))?;
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(body);
+    mask(libc::SIG_SETMASK, &before)?;
+    thread
+}
+
 /// Signals to end, to be waited for with descriptors ([`crate::poll::wait`]).
 #[derive(Debug)]
 pub struct EndSignal {
@@ -39,7 +54,7 @@ pub struct EndSignal {
 }
 
 impl EndSignal {
-    /// From here on a supervisor's (`SIGTERM`) is read. To be called before there is any thread, and after processes were started that are
+    /// From here on a supervisor's (`SIGTERM`) is read. To be called before there is any thread but of [`spawn`], and after processes were started that are
     /// to be ended by it.
     ///
     /// # Errors
@@ -57,8 +72,8 @@ impl EndSignal {
     }
 
     fn of(signals: &'static [i32]) -> io::Result<EndSignal> {
-        mask(libc::SIG_BLOCK, signals)?;
         let set = set(signals);
+        mask(libc::SIG_BLOCK, &set)?;
         // SAFETY: the set outlives the call, which returns a descriptor or an error.
         let made = unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
         if made < 0 {
@@ -77,14 +92,14 @@ impl EndSignal {
             unsafe { libc::read(self.descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
         let came = usize::try_from(got) == Ok(buffer.len());
         if came {
-            let _ = mask(libc::SIG_UNBLOCK, self.signals);
+            let _ = mask(libc::SIG_UNBLOCK, &set(self.signals));
         }
         came
     }
 
     /// From here on they end the program at once.
     pub fn release(self) {
-        let _ = mask(libc::SIG_UNBLOCK, self.signals);
+        let _ = mask(libc::SIG_UNBLOCK, &set(self.signals));
     }
 }
 
@@ -106,11 +121,12 @@ fn set(signals: &[i32]) -> libc::sigset_t {
     }
 }
 
-fn mask(how: i32, signals: &[i32]) -> io::Result<()> {
-    let set = set(signals);
-    // SAFETY: the set outlives the call; no old one is asked for.
-    match unsafe { libc::pthread_sigmask(how, &raw const set, std::ptr::null_mut()) } {
-        0 => Ok(()),
+/// Changes which signals reach this thread. Returns those that did not before.
+fn mask(how: i32, signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
+    let mut before = set(&[]);
+    // SAFETY: both sets outlive the call.
+    match unsafe { libc::pthread_sigmask(how, signals, &raw mut before) } {
+        0 => Ok(before),
         error => Err(io::Error::from_raw_os_error(error)),
     }
 }

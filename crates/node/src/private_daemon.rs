@@ -10,10 +10,10 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
-use std::thread;
 use std::time::Duration;
 
 use crate::client::{self, ClientError, OpenedStream, StreamOptions};
+use crate::interrupt;
 use crate::local::Request;
 use crate::logging::FILTER_VARIABLE;
 use crate::report::DaemonReport;
@@ -140,7 +140,7 @@ impl Drop for PrivateDaemon {
 /// Reads a log until its end, which is then what the channel gives, as much of it as is kept.
 fn follow(mut log: ChildStderr) -> io::Result<Receiver<Vec<u8>>> {
     let (ended, end) = mpsc::channel();
-    thread::Builder::new().name("log".to_owned()).spawn(move || {
+    interrupt::spawn("log", move || {
         let (mut kept, mut buffer) = (Vec::new(), [0; 1024]);
         while let Ok(read @ 1..) = log.read(&mut buffer) {
             kept.extend_from_slice(buffer.get(..read).unwrap_or_default());
