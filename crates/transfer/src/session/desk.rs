@@ -70,10 +70,12 @@ struct Sheet {
     end: Option<Result<Tally, TransferError>>,
     /// Why nothing can be written any more.
     unwritable: Option<io::Error>,
+    /// True if no content is sent.
+    dry_run: bool,
 }
 
 /// The two threads' common desk.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Desk {
     sheet: Mutex<Sheet>,
     changed: Condvar,
@@ -87,6 +89,11 @@ pub(crate) struct Over;
 type Wrong = &'static str;
 
 impl Desk {
+    /// The desk of a transfer; in a dry run, what is wanted is told, and not sent.
+    pub(crate) fn new(dry_run: bool) -> Desk {
+        Desk { sheet: Mutex::new(Sheet { dry_run, ..Sheet::default() }), changed: Condvar::new() }
+    }
+
     fn sheet(&self) -> MutexGuard<'_, Sheet> {
         self.sheet.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -299,6 +306,12 @@ impl Sheet {
                     let size = size.unwrap_or(0);
                     watch.tell(TransferEvent::Skipped { path: open.entry.path.clone(), size });
                 }
+                // A receipt may be right behind.
+                (HowWanted::Whole | HowWanted::Pieces { .. }, EntryKind::File { size }) if self.dry_run => {
+                    let (path, size) = (open.entry.path.clone(), *size);
+                    watch.tell(TransferEvent::Begun { path, size, held: 0 });
+                }
+                _ if self.dry_run => return Err("content is wanted in a dry run"),
                 (HowWanted::Patch, EntryKind::File { size: Some(_) }) => {
                     open.patched = true;
                     if !self.patches.has_ids(index) {
@@ -372,5 +385,27 @@ fn subtrees(how: &HowWanted) -> usize {
     match how {
         HowWanted::Pieces { held, .. } => held.len(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+
+    #[test]
+    fn a_dry_run_tells_what_would_be_sent_though_its_receipt_comes_at_once() {
+        let told = Mutex::new(Vec::new());
+        let event = |event| told.lock().unwrap().push(event);
+        let cancel = AtomicBool::new(false);
+        let watch = Watch { event: &event, cancel: &cancel, hang_up: &|| () };
+        let desk = Desk::new(true);
+        desk.announce(&EntryMessage::new(b"a".to_vec(), EntryKind::File { size: Some(5) }, 0o600, 5));
+        desk.hear(FileMessage::Want { first: 0, last: 0, how: HowWanted::Whole }, watch).unwrap();
+        desk.hear(FileMessage::Receipt { first: 0, last: 0 }, watch).unwrap();
+        assert!(desk.take_want().is_none());
+        let told = told.into_inner().unwrap();
+        assert!(matches!(told[..], [TransferEvent::Begun { .. }, TransferEvent::Whole { .. }]), "{told:?}");
     }
 }

@@ -43,7 +43,7 @@ pub(crate) fn run_sender<O: Origin, R: Read + Send, W: UnitOut + Send>(
     orders: SenderOrders,
     watch: Watch<'_>,
 ) -> Result<Tally, TransferError> {
-    let desk = Desk::default();
+    let desk = Desk::new(orders.dry_run);
     let mut sent = thread::scope(|scope| {
         let (to, from) = sync_channel(BATCHES);
         let desk = &desk;
@@ -143,7 +143,6 @@ impl<O: Origin> Sending<'_, O> {
             // After the end, only what has to be sent once more.
             (busy, *finished) = (true, false);
             match self.contents.desk.entry(wanted.index) {
-                Some(entry) if dry_run => self.would_send(entry),
                 Some(entry) => self.content(&entry, wanted)?,
                 None => {
                     let fault = FaultReason::Cancelled.into();
@@ -241,12 +240,6 @@ impl<O: Origin> Sending<'_, O> {
     }
 
     /// A dry run only says which files the receiver wants.
-    fn would_send(&mut self, entry: EntryMessage) {
-        if let EntryKind::File { size } = entry.kind {
-            self.contents.out.tell(TransferEvent::Begun { path: entry.path, size, held: 0 });
-        }
-    }
-
     fn content(&mut self, entry: &EntryMessage, wanted: WantedFile) -> Result<(), Over> {
         let small = matches!(entry.kind, EntryKind::File { size: Some(size) } if size <= SMALL);
         let folder = parent(&entry.path).to_vec();
