@@ -135,8 +135,12 @@ impl Control {
     }
 
     /// Takes where a peer was heard in an earlier run. One whose place nothing else tells is tried there, once; to others it is the second
-    /// place, which is tried where the first does not answer. It counts until there is a session.
+    /// place, which is tried where the first does not answer. It counts until there is a session. Packets to a peer with which keys need no
+    /// session go there until it is heard elsewhere.
     pub fn remember_place(&mut self, id: PeerId, at: SocketAddr, now: Time) {
+        if let Some(peers) = self.sessionless.as_mut().filter(|peers| peers.has(id)) {
+            return peers.remember_place(&mut self.sessions.context, id, at);
+        }
         self.sessions.remember_place(id, at, now);
         self.handshakes.begin(&mut self.sessions, id, now);
         self.handshakes.pump(&mut self.sessions, now);

@@ -306,6 +306,15 @@ impl SessionlessPeers {
         }
     }
 
+    /// A peer was heard at `at` in an earlier run.
+    pub(crate) fn remember_place(&mut self, context: &mut ControlContext, id: PeerId, at: SocketAddr) {
+        if let Some(peer) = self.peers.get_mut(&id)
+            && peer.config.spec.counters.endpoint.get().is_none()
+        {
+            peer.go_to(context, at);
+        }
+    }
+
     /// Has names looked up again that led nowhere.
     pub(crate) fn resume(&mut self, context: &mut ControlContext) {
         let nowhere = |peer: &SessionlessPeer| peer.config.spec.counters.endpoint.get().is_none();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strait_clock::Time;
 use strait_ipsec::{LossPattern, PeerCounters, PeerId, outbound};
-use strait_keying::{PeerStatus, PublicKey};
+use strait_keying::{Control, PeerStatus, PublicKey};
 
 use super::Daemon;
 use super::starter::Starter;
@@ -195,7 +195,7 @@ impl Daemon {
             let Some((id, counters)) = self.roster.number(peer).zip(self.roster.counters(peer)) else {
                 continue;
             };
-            if let Some((key, place)) = self.control.status(id).and_then(|status| heard(&status, at, now)) {
+            if let Some((key, place)) = heard(&self.control, id, at, now) {
                 self.paths.note_place(key, place);
             }
             if self.paths.is_as_it_was(id, counters) {
@@ -208,10 +208,13 @@ impl Daemon {
     }
 }
 
-/// Returns the place at which a peer with a session was heard, if now is `at` seconds since 1970.
-fn heard(status: &PeerStatus, at: u64, now: Time) -> Option<(PublicKey, PlaceFound)> {
-    let pair = status.association.as_ref()?;
-    let last = pair.inbound.last.max(Some(pair.established))?;
+/// Returns the place at which a peer with keys was heard, if now is `at` seconds since 1970.
+fn heard(control: &Control, id: PeerId, at: u64, now: Time) -> Option<(PublicKey, PlaceFound)> {
+    let status = control.status(id)?;
+    let last = match &status.association {
+        Some(pair) => pair.inbound.last.max(Some(pair.established))?,
+        None => control.sessionless_status(id)?.inbound.first()?.last?,
+    };
     Some((
         status.key,
         PlaceFound { endpoint: status.endpoint?, at: at.saturating_sub(now.since(last).as_secs()) },

@@ -109,7 +109,12 @@ impl Daemon {
             card: section.card.clone().map(Box::new),
             mark: marks.of(&config.key),
         };
-        self.control.update_sessionless(config, terms, self.clock.now());
+        let (id, key, now) = (config.spec.id, config.key, self.clock.now());
+        self.control.update_sessionless(config, terms, now);
+        let place = self.paths.place(&key).filter(|place| !self.plan.would_loop(place.endpoint));
+        if let Some(place) = place {
+            self.control.remember_place(id, place.endpoint, now);
+        }
     }
 
     /// Something became of marks.

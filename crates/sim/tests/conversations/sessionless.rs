@@ -28,6 +28,54 @@ fn satellite(seed: u64, sessionless: bool) -> SimNetwork {
     network
 }
 
+/// Two nodes without sessions, of which the second knows no place of the first.
+fn roaming(seed: u64, keepalive: Option<Duration>) -> SimNetwork {
+    let [a, b] = [A, B].map(NodeSettings::new);
+    let mut network = SimNetwork::new(seed);
+    let mut to_b = b.as_peer(Where::Address(b.address), Start::OnTraffic);
+    to_b.keepalive = keepalive;
+    let to_a = a.as_peer(Where::Unknown, Start::OnTraffic);
+    network.add_node(a).unwrap();
+    network.add_node(b).unwrap();
+    network.set_link(A, B, LinkSettings::default());
+    network.set_link(B, A, LinkSettings::default());
+    network.add_sessionless(A, to_b);
+    network.add_sessionless(B, to_a);
+    network
+}
+
+/// Packets that arrive of one that B sends.
+fn arrive_at_a(network: &mut SimNetwork, port: u16) -> u64 {
+    let mut talk = Conversation::new(v4(B, A, port), Filler::Text);
+    network.send(B, &talk.next_packet(100));
+    network.run_for(seconds(1));
+    talk.note(&network.node_mut(A).take_delivered());
+    talk.tally().arrived
+}
+
+#[test]
+fn keepalives_show_the_other_end_where_a_node_is_though_keys_expire_meanwhile() {
+    let _seed = Seed(3);
+    let mut network = roaming(3, Some(seconds(25)));
+    first_reply(&mut network);
+    for place in 1..=3 {
+        network.run_for(seconds(1200));
+        network.readdress(A, ([198, 51, 100, place], 40_000).into());
+        network.run_for(seconds(27));
+        assert_eq!(arrive_at_a(&mut network, 7000 + u16::from(place)), 1, "place {place}");
+    }
+}
+
+#[test]
+fn packets_go_to_the_place_of_an_earlier_run() {
+    let _seed = Seed(4);
+    let mut network = roaming(4, None);
+    assert_eq!(arrive_at_a(&mut network, 7000), 0, "nothing tells where it is");
+    let at = network.node(A).address();
+    network.remember_place(B, A, at);
+    assert_eq!(arrive_at_a(&mut network, 7001), 1);
+}
+
 /// How long the reply to the first packet takes.
 fn first_reply(network: &mut SimNetwork) -> Duration {
     let (mut forth, mut back) =

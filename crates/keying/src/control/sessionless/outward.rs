@@ -37,6 +37,8 @@ pub(super) struct OutboundState {
     pub(super) refused: Option<CannotSend>,
     /// What the peer is to be told under the next key.
     answers: VecDeque<(Acknowledgement, Option<Place>)>,
+    /// True if the next key begins with a keepalive.
+    keeps_alive: bool,
     /// How many keys were begun.
     pub(super) begun: u64,
 }
@@ -126,6 +128,9 @@ impl SessionlessPeers {
         context.order_out(outbound::Order::Install(Box::new(sa)));
         for (acknowledgement, elsewhere) in peer.out.answers.drain(..) {
             context.order_out(outbound::Order::Acknowledge(id, acknowledgement, elsewhere));
+        }
+        if core::mem::take(&mut peer.out.keeps_alive) {
+            context.order_out(outbound::Order::Alive(id));
         }
         self.look_from(now.time);
     }
@@ -227,9 +232,13 @@ impl SessionlessPeers {
     /// Looks at the keys in use: those that are due are replaced, and numbers reserved.
     pub(super) fn look(&mut self, context: &mut ControlContext, now: Now) {
         let soon = Now { time: now.time + AHEAD, ..now };
-        let mut due = Vec::new();
+        let (mut due, mut silent) = (Vec::new(), Vec::new());
         for (id, peer) in &mut self.peers {
             peer.log_moves(context, *id, now.time);
+            let sent = key_last(peer).unwrap_or(Time::ZERO).max(peer.kept_alive);
+            if peer.config.keepalive.is_some_and(|silence| sent + silence <= now.time) && peer.heard {
+                silent.push(*id);
+            }
             let Some(key) = &peer.out.key else { continue };
             let (packets, bytes) = (key.usage.packets(), key.usage.bytes());
             let is_used = key.usage.last().is_some_and(|last| last + AHEAD > now.time);
@@ -239,16 +248,9 @@ impl SessionlessPeers {
                 peer.out.used = peer.out.used();
                 peer.out.key = None;
             }
-            let sent = key_last(peer).unwrap_or(Time::ZERO).max(peer.kept_alive);
-            if let Some(silence) = peer.config.keepalive
-                && sent + silence <= now.time
-                && peer.heard
-            {
-                peer.kept_alive = now.time;
-                context.order_out(outbound::Order::Keepalive(*id));
-            }
         }
         due.into_iter().for_each(|id| self.begin(context, now, id));
+        silent.into_iter().for_each(|id| self.keep_alive(context, now, id));
         self.end_changes(context, now);
         self.raise_reserves(context);
         let any = |peer: &SessionlessPeer| {
@@ -257,6 +259,19 @@ impl SessionlessPeers {
         };
         let any = self.peers.values().any(any) || !self.fading.is_empty();
         self.look_at = any.then(|| now.time + LOOK_EVERY);
+    }
+
+    /// Sends a NAT keepalive: an authentic one, which shows the peer where this node is, also behind a NAT that has forgotten it.
+    fn keep_alive(&mut self, context: &mut ControlContext, now: Now, id: PeerId) {
+        let Some(peer) = self.peers.get_mut(&id) else { return };
+        peer.kept_alive = now.time;
+        if peer.change.has_session() || peer.out.key.is_some() {
+            return context.order_out(outbound::Order::Alive(id));
+        }
+        // The mapping is kept also if there can be no key.
+        context.order_out(outbound::Order::Keepalive(id));
+        peer.out.keeps_alive = true;
+        self.begin(context, now, id);
     }
 
     /// Lets keys in use have more numbers, as far as the mark on disk goes.
