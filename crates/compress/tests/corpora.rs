@@ -17,14 +17,14 @@ const IPCOMP: usize = 4;
 /// section 5.3: the first 40 blocks of 1 KiB, 10 of 4 KiB and 1 of 63 KiB of a file.
 const BLOCKS: [(usize, usize); 3] = [(1_024, 40), (4_096, 10), (63 * 1_024, 1)];
 
-/// Table 4 there: file, DEFLATE and LZS, each by the sizes of [`BLOCKS`].
-const TABLE_4: [(&str, [f64; 3], [f64; 3]); 6] = [
-    ("obj2", [1.76, 2.08, 2.36], [1.52, 1.67, 1.77]),
-    ("progl", [2.31, 3.16, 4.23], [1.76, 2.16, 2.33]),
-    ("paper2", [1.74, 2.08, 2.70], [1.28, 1.50, 1.61]),
-    ("trans", [1.93, 2.55, 5.02], [1.52, 1.82, 2.01]),
-    ("book1", [1.68, 1.94, 2.34], [1.22, 1.40, 1.46]),
-    ("pic", [26.1, 67.5, 21.4], [10.0, 12.7, 8.01]),
+/// The part of Table 4 there that is LZS's, by the sizes of [`BLOCKS`]. The lab has DEFLATE's, with the headers that the paper compressed.
+const TABLE_4: [(&str, [f64; 3]); 6] = [
+    ("obj2", [1.52, 1.67, 1.77]),
+    ("progl", [1.76, 2.16, 2.33]),
+    ("paper2", [1.28, 1.50, 1.61]),
+    ("trans", [1.52, 1.82, 2.01]),
+    ("book1", [1.22, 1.40, 1.46]),
+    ("pic", [10.0, 12.7, 8.01]),
 ];
 /// RFC 2395 section 9: ratios of LZS over the whole corpus by bytes of a datagram.
 const RFC_2395: [(usize, f64); 9] = [
@@ -62,7 +62,7 @@ fn ratio(codecs: &mut Codecs, method: Method, data: &[u8], (size, count): (usize
 #[test]
 fn lzs_is_at_least_the_papers() {
     let mut codecs = Codecs::new();
-    for (name, _, published) in TABLE_4 {
+    for (name, published) in TABLE_4 {
         let Some(data) = file(name) else { return };
         for (blocks, published) in BLOCKS.into_iter().zip(published) {
             let ours = [1, 2].map(|level| Method::at_level(Codec::Lzs, level).unwrap());
@@ -73,27 +73,6 @@ fn lzs_is_at_least_the_papers() {
             );
             assert!(fast >= published * 1.05, "{name} in {} bytes: {fast:.3}, not {published}", blocks.0);
             assert!(thorough >= fast, "{name} in {} bytes: {thorough:.3} after {fast:.3}", blocks.0);
-        }
-    }
-}
-
-#[test]
-fn deflate_is_as_the_papers() {
-    let mut codecs = Codecs::new();
-    for (name, published, _) in TABLE_4 {
-        let Some(data) = file(name) else { return };
-        for (blocks, published) in BLOCKS.into_iter().zip(published) {
-            let ours = ratio(&mut codecs, Method::DEFLATE, &data, blocks);
-            println!("{name:7} {:6} bytes: {published:5.2}, ours {ours:6.2}", blocks.0);
-            assert!(ours >= published * 0.99, "{name} in {} bytes: {ours:.3}, not {published}", blocks.0);
-            // The paper's are lower in small blocks, and in pictures of white.
-            let most = match blocks.0 {
-                _ if name == "pic" => continue,
-                1_024 => 1.06,
-                4_096 => 1.031,
-                _ => 1.02,
-            };
-            assert!(ours <= published * most, "{name} in {} bytes: {ours:.3} for {published}", blocks.0);
         }
     }
 }

@@ -97,3 +97,14 @@ pub(crate) fn greatest(figures: impl Iterator<Item = (String, f64)>) -> (String,
     let (name, value) = least(figures.map(|(name, value)| (name, -value)));
     (name, -value)
 }
+
+/// Whether all figures are in a range; the least and the greatest decide.
+pub(crate) fn within(
+    cells: impl Iterator<Item = (String, f64)>,
+    range: core::ops::RangeInclusive<f64>,
+) -> Option<Finding> {
+    let cells: Vec<(String, f64)> = cells.collect();
+    let ((low, least), (high, most)) = (least(cells.iter().cloned()), greatest(cells.into_iter()));
+    let holds = range.contains(&least) && range.contains(&most);
+    Some((holds, format!("{least:.2} ({low}) to {most:.2} ({high})")))
+}

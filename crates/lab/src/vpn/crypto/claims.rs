@@ -1,6 +1,6 @@
 //! What sections 4.2 and 7 say of Table 1.
 
-use crate::claim::{ClaimRule, Finding, greatest, least};
+use crate::claim::{ClaimRule, least, within};
 use crate::vpn::printed::{SIZES, TABLE1};
 
 /// Mbit/s, a row an algorithm as in [`TABLE1`].
@@ -95,15 +95,4 @@ pub(super) const RULES: [ClaimRule<ClaimRates>; 6] = [
 
 fn named(row: usize, size: &str) -> String {
     format!("{}, {size}", TABLE1[row].0)
-}
-
-/// Whether all figures are in a range; the least and the greatest decide.
-fn within(
-    cells: impl Iterator<Item = (String, f64)>,
-    range: core::ops::RangeInclusive<f64>,
-) -> Option<Finding> {
-    let cells: Vec<(String, f64)> = cells.collect();
-    let ((low, least), (high, most)) = (least(cells.iter().cloned()), greatest(cells.into_iter()));
-    let holds = range.contains(&least) && range.contains(&most);
-    Some((holds, format!("{least:.2} ({low}) to {most:.2} ({high})")))
 }
