@@ -70,8 +70,10 @@ pub const TABLE: [[[Option<f64>; 2]; 8]; 4] = [
 
 /// Bytes of the file: `dd` with `count=1.5M`, and `bs=1`.
 pub const FILE_LEN: usize = 3 * 512 * 1024;
-/// kbytes/s of two channels of ISDN, above which the paper wants to be.
-pub const ISDN: f64 = 128.0;
+/// kbytes/s of two channels of ISDN, above which the paper wants to be, as it prints them.
+pub const ISDN_PRINTED: f64 = 128.0;
+/// The same of two channels of 64 kbit/s (ITU-T I.412): the paper takes bits for bytes.
+pub const ISDN: f64 = 2.0 * 64_000.0 / 8.0 / 1024.0;
 
 /// What ping printed on the loopback interface of the 486DX2-66, with 3DES and MD5: milliseconds by where keys came from. A last row, without
 /// any cache, "varies".

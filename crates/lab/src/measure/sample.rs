@@ -46,6 +46,11 @@ impl RunValues {
         self.pairs(other, |mine, theirs| mine - theirs)
     }
 
+    /// Run by run, this and `other` together; the other, where this has no runs.
+    pub fn plus(&self, other: &RunValues) -> RunValues {
+        if self.0.is_empty() { other.clone() } else { self.pairs(other, |mine, theirs| mine + theirs) }
+    }
+
     fn pairs(&self, other: &RunValues, of: impl Fn(f64, f64) -> f64) -> RunValues {
         RunValues(self.0.iter().zip(&other.0).map(|(mine, theirs)| of(*mine, *theirs)).collect())
     }
@@ -139,6 +144,8 @@ mod tests {
         let ratio = sample(&[10.0, 30.0]).over(&sample(&[5.0, 10.0]));
         assert_eq!(ratio, sample(&[2.0, 3.0]));
         assert_eq!(sample(&[3.0]).minus(&sample(&[1.0])), sample(&[2.0]));
+        assert_eq!(sample(&[3.0, 1.0]).plus(&sample(&[2.0, 2.0])), sample(&[5.0, 3.0]));
+        assert_eq!(RunValues::default().plus(&sample(&[2.0])), sample(&[2.0]));
         assert_eq!(sample(&[3.0, 1.0]).max(&sample(&[2.0, 2.0])), sample(&[3.0, 2.0]));
     }
 

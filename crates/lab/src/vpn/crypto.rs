@@ -1,8 +1,11 @@
 //! Table 1: how fast ciphers and hashes are.
 
 mod claims;
+mod processors;
 
 use std::time::Duration;
+
+use strait_crypto::Cipher;
 
 use super::printed::{SIZES, TABLE1, TABLE2_SIZE};
 use super::subject::{PAPERS, Subject, text};
@@ -13,6 +16,9 @@ use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable};
 use crate::steps::{Effort, StepCounter, StepNote};
+use processors::Processors;
+
+pub(super) use claims::{NEARLY, NEARLY_LINEAR};
 
 /// How often and how long each figure is measured: all algorithms at three lengths take under a minute.
 const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(20));
@@ -31,7 +37,7 @@ pub fn crypto(effort: Effort, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<LabR
     let stopwatch = effort.stopwatch(STOPWATCH.0, STOPWATCH.1);
     let mut report = LabReport::begin(PAPER, stopwatch)?;
     let subjects: Vec<Subject> = Subject::all().collect();
-    let mut steps = StepCounter::new(subjects.len() + 1, tell);
+    let mut steps = StepCounter::new(subjects.len() + 2, tell);
     rate::calibrate();
     let mut measured = Vec::new();
     for subject in subjects {
@@ -41,8 +47,12 @@ pub fn crypto(effort: Effort, tell: &mut dyn FnMut(StepNote<'_>)) -> Result<LabR
         measured.push(CipherMeasurement { subject, sizes: sizes? });
     }
     steps.next("zeros");
-    let here = here(&measured, zeros_over_random(stopwatch)?);
+    let zeros = zeros_over_random(stopwatch)?;
+    steps.next("all processors at once");
+    let processors = Processors::measured(stopwatch)?;
+    let here = here(&measured, zeros, processors.as_ref());
     report.tables = PARTS.iter().map(|part| table(part, &measured)).collect();
+    report.tables.extend(processors.as_ref().map(Processors::table));
     report.claims = claims(Some(&here));
     report.notes.push(
         "the paper has one rate for both directions of a cipher, and does not say how many rounds its RC5 has: ours \
@@ -114,14 +124,20 @@ fn zeros_over_random(stopwatch: RepeatTimer) -> Result<[f64; 4], Error> {
     Ok(quotients)
 }
 
-/// This machine's figures for the paper's algorithms.
-fn here(measured: &[CipherMeasurement], zeros: [f64; 4]) -> claims::ClaimRates {
+/// This machine's figures for the paper's algorithms, and for DES.
+fn here(
+    measured: &[CipherMeasurement],
+    zeros: [f64; 4],
+    processors: Option<&Processors>,
+) -> claims::ClaimRates {
     let row = |subject: Subject, direction: usize| {
         let found = measured.iter().find(|it| it.subject == subject);
         core::array::from_fn(|size| found.map_or(f64::NAN, |it| median(&it.sizes[size][direction])))
     };
     let [forth, back] = [0, 1].map(|direction| PAPERS.map(|subject| row(subject, direction)));
-    claims::ClaimRates { forth, back: Some(back), zeros: Some(zeros) }
+    let des = [0, 1].map(|direction| row(Subject::Cipher(Cipher::DesCbc), direction));
+    let processors = processors.map(|it| (it.number as f64, it.times.each_ref().map(median)));
+    claims::ClaimRates { forth, back: Some(back), des: Some(des), zeros: Some(zeros), processors }
 }
 
 #[cfg(test)]

@@ -99,6 +99,17 @@ fn what_the_papers_table_says_of_its_sentences() {
     assert_eq!(verdicts, [no, no, None, None, None, yes, no, yes, yes, yes, yes, yes], "{said:#?}");
     assert!(said[6].1.starts_with("Ethernet 1.53 (RC4 over RC2); 486DX2-66 1.83 "), "{}", said[6].1);
     assert!(said[9].1.starts_with("clock 1.52; DES 1.58, IDEA 1.25, 3DES 1.30, RC4 2.64"), "{}", said[9].1);
+    assert_eq!(said[11].1, "P90 590 kbytes/s, 37.8 times 15.6; 4.6 times the 128 of the paper");
+}
+
+#[test]
+fn two_channels_of_isdn_are_those_that_there_are() {
+    // 128 kbit/s are 15.6 kbytes/s: twice that is enough, and the paper's 128 kbytes/s do not decide.
+    for (rate, expected) in [(32.0, true), (31.0, false)] {
+        let mut printed = EnskipFigures::printed();
+        printed.machines[3].1[RC4][1] = Some(rate);
+        assert_eq!(verdicts(&printed)[RULES.len() - 1], Some(expected), "{rate}");
+    }
 }
 
 #[test]

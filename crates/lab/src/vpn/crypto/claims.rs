@@ -11,7 +11,17 @@ pub(in crate::vpn) struct ClaimRates {
     pub(super) back: Option<[[f64; 3]; 4]>,
     /// At the sender on 4 KiB of zeros, over on random bytes. The paper does not have it.
     pub(super) zeros: Option<[f64; 4]>,
+    /// DES encrypts and decrypts. The paper does not have it.
+    pub(super) des: Option<[[f64; 3]; 2]>,
+    /// How many processors there are, if more than one, and how much faster all at once are than one. The paper does not have it.
+    pub(super) processors: Option<(f64, [f64; 4])>,
 }
+
+/// What section 1 says of processors in number.
+pub(in crate::vpn) const NEARLY_LINEAR: &str = "a multiprocessor system can achieve nearly linear speedup by assigning individual \
+    packets or connections to single processing elements";
+/// "Nearly linear": at least this share of as many times as there are processors.
+pub(in crate::vpn) const NEARLY: f64 = 0.9;
 
 /// Rows of [`TABLE1`].
 const MD5: usize = 0;
@@ -22,7 +32,13 @@ const TRIPLE_DES: usize = 3;
 impl ClaimRates {
     /// As the paper prints them.
     pub(super) fn printed() -> ClaimRates {
-        ClaimRates { forth: TABLE1.map(|(_, rates)| rates), back: None, zeros: None }
+        ClaimRates {
+            forth: TABLE1.map(|(_, rates)| rates),
+            back: None,
+            zeros: None,
+            des: None,
+            processors: None,
+        }
     }
 
     /// At each length, one algorithm's rate over another's.
@@ -32,7 +48,36 @@ impl ClaimRates {
     }
 }
 
-pub(super) const RULES: [ClaimRule<ClaimRates>; 6] = [
+pub(super) const RULES: [ClaimRule<ClaimRates>; 8] = [
+    ClaimRule {
+        section: "1",
+        words: NEARLY_LINEAR,
+        reading: "with 4 KiB, each of the paper's algorithms on all processors at once, each with packets of its own, is at least \
+                  nine tenths of as many times as fast as on one",
+        judge: |it| {
+            let (number, times) = it.processors?;
+            let cells = TABLE1.iter().zip(times).map(|((name, _), times)| ((*name).to_owned(), times));
+            let (name, times) = least(cells);
+            Some((
+                times >= NEARLY * number,
+                format!("{number:.0} processors, at least {times:.2} times ({name})"),
+            ))
+        },
+    },
+    ClaimRule {
+        section: "3.3",
+        words: "3DES takes nearly three times as much computational time as DES to encrypt or decrypt blocks",
+        reading: "at every length and in both directions between 2.5 and 3 times",
+        judge: |it| {
+            let (des, triple) = (it.des?, [&it.forth, it.back.as_ref()?].map(|rates| rates[TRIPLE_DES]));
+            let cells = ["encrypting", "decrypting"].into_iter().zip(des.into_iter().zip(triple));
+            let cells = cells.flat_map(|(direction, (des, triple))| {
+                let cells = des.into_iter().zip(triple).zip(SIZES);
+                cells.map(move |((des, triple), (size, ..))| (format!("{direction}, {size}"), des / triple))
+            });
+            within(cells, 2.5..=3.0)
+        },
+    },
     ClaimRule {
         section: "4.2",
         words: "the throughput of the authentication algorithms is much higher than that of the encryption algorithms",

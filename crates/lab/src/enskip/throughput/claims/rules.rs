@@ -3,7 +3,7 @@
 use super::super::tables::AlgorithmTable;
 use super::EnskipFigures;
 use crate::claim::{ClaimRule, ClaimTally, Finding};
-use crate::enskip::printed::{ALGORITHMS, CLOCKS, DX2, DX4, ISDN, MACHINES, NONE, P90, RC4};
+use crate::enskip::printed::{ALGORITHMS, CLOCKS, DX2, DX4, ISDN, ISDN_PRINTED, MACHINES, NONE, P90, RC4};
 
 /// What is equal is within this: the paper's figures have two digits.
 const EQUAL: f64 = 0.10;
@@ -262,13 +262,19 @@ pub(in crate::enskip::throughput) const RULES: [ClaimRule<EnskipFigures>; 12] = 
     },
     ClaimRule {
         section: "text",
-        words: "RC4 with MD5 on a cheap P90 is well above two channels of ISDN, 128 kbytes/s.",
-        reading: "at least twice that, on the P90 and here on the loopback interface",
+        words: "RC4 with MD5 on a cheap P90 is well above two channels of ISDN, 128 KB/s.",
+        reading: "at least twice as fast as they are, on the P90 and here on the loopback interface. Two channels of 64 kbit/s (ITU-T \
+                  I.412) have 128 kbit/s, which are 16 kB/s, or 15.6 as ftp counts: the paper's 128 KB/s are bits taken for bytes, \
+                  and eight times too many",
         judge: |it| {
             let machine = |name: &str| it.machines.iter().find(|(it, _)| it == name);
             let (name, table) = machine(MACHINES[P90]).or_else(|| machine("loopback"))?;
             let rate = table[RC4][1]?;
-            Some((rate >= TWICE * ISDN, format!("{name} {rate:.0} kbytes/s")))
+            let [real, printed] = [ISDN, ISDN_PRINTED].map(|isdn| rate / isdn);
+            let words = format!(
+                "{name} {rate:.0} kbytes/s, {real:.1} times {ISDN:.1}; {printed:.1} times the {ISDN_PRINTED:.0} of the paper"
+            );
+            Some((rate >= TWICE * ISDN, words))
         },
     },
 ];
