@@ -59,6 +59,7 @@ mod tests {
             "strait-lab lab codecs --corpus calgary --codec lzs zstd-3 --csv",
             "strait-lab lab vpn --figures figures",
             "strait-lab lab vpn --here --corpus calgary --quick --csv",
+            "strait-lab lab vpn --pipeline --clients 8 --processors 4 --figures figures",
             "strait-lab lab sched --trace a.pcap --figures figures --json",
             "strait-lab lab klogin --quick --json",
             "strait-lab lab klogin --sshd /usr/sbin/sshd --csv",
@@ -88,6 +89,10 @@ mod tests {
             ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
             ("strait-lab lab paths --path straight", "constant, doubles"),
             ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
+            ("strait-lab lab vpn --clients 3", "--pipeline"),
+            ("strait-lab lab vpn --processors 3", "--pipeline"),
+            ("strait-lab lab vpn --pipeline --clients 0", "write a whole number from 1 to 1000000"),
+            ("strait-lab lab vpn --pipeline --processors two", "write a whole number from 1 to 1000000"),
         ] {
             let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

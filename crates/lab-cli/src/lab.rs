@@ -14,11 +14,12 @@ use std::{fs, io};
 
 use serde::Serialize;
 use strait_lab::sched::{self, PacketTrace};
+use strait_lab::vpn::PipelineSize;
 use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, history, vpn};
 
 use crate::failed;
 use crate::failure::{CommandResult, Failure, colours};
-use crate::flags::{self, LabTables};
+use crate::flags::{self, LabTables, LabVpn};
 use crate::output::print;
 use crate::progress::Progress;
 
@@ -102,12 +103,14 @@ fn corpus(folder: Option<&Path>) -> Result<Corpus, Failure> {
     folder.map_or_else(|| Ok(Corpus::generated()), |folder| Corpus::read(folder).map_err(failed))
 }
 
-fn combinations(flags: &flags::LabVpn) -> CommandResult {
+fn combinations(flags: &LabVpn) -> CommandResult {
+    let LabVpn { clients, processors, .. } = *flags;
+    let pipeline = flags.pipeline.then_some(PipelineSize { clients, processors });
     let made = if flags.here {
         let corpus = corpus(flags.corpus.as_deref())?;
-        measured(&flags.output, |effort, tell| vpn::combinations_here(effort, &corpus, tell))?
+        measured(&flags.output, |effort, tell| vpn::combinations_here(effort, &corpus, pipeline, tell))?
     } else {
-        vpn::combinations()
+        vpn::combinations(pipeline)
     };
     if let Some(folder) = &flags.figures {
         written(folder, &made.figures)?;

@@ -86,11 +86,11 @@ fn all_combinations_of_the_paper_are_lines_and_figures_are_files() {
     let lines = text(&lab(&["vpn", "--csv", "--figures", folder.to_str().unwrap()]));
     let lines: Vec<Vec<&str>> = lines.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 1 + 3240);
-    assert!(lines.iter().all(|line| line.len() == 17), "{:?}", lines[0]);
+    assert!(lines.iter().all(|line| line.len() == 18), "{:?}", lines[0]);
     let by_hand = ["RC5", "SHA-1", "LZS", "4096", "book1", "10 Mbit/s"];
     let found: Vec<_> = lines.iter().filter(|line| line[..6] == by_hand).collect();
     assert!(
-        matches!(found[..], [line] if line[15].starts_with("1.27277") && line[16] == "true"),
+        matches!(found[..], [line] if line[15].starts_with("1.27277") && line[16..] == ["true", ""]),
         "{found:?}"
     );
     for name in ["figure-6", "figure-7", "figure-8", "figure-9", "break-even"] {
@@ -105,6 +105,37 @@ fn where_compression_pays_here() {
     let combinations = report["combinations"].as_array().unwrap();
     // Thirteen ways to protect, nine codecs and none, three lengths, eight files, seven networks.
     assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
+#[test]
+fn a_pipeline_is_computed_told_and_drawn() {
+    let dir = Workdir::create().unwrap();
+    let folder = dir.path().join("figures");
+    let some = ["vpn", "--pipeline", "--clients", "8", "--processors", "4"];
+    let lines = text(&lab(&[&some[..], &["--csv", "--figures", folder.to_str().unwrap()]].concat()));
+    assert_eq!(lines.lines().count(), 1 + 3240);
+    assert!(
+        lines
+            .lines()
+            .skip(1)
+            .all(|line| [",,sender", ",,link", ",,receiver"].iter().any(|end| line.ends_with(end)))
+    );
+    for name in ["figure-6-pipeline", "figure-9-pipeline"] {
+        let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
+        assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
+    }
+    let said = text(&lab(&some));
+    for words in [
+        "a pipeline of 8 clients, 4 processors at each end",
+        "nearly linear",
+        "connections: ",
+        "In all four cases",
+    ] {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let output = lab(&["vpn", "--pipeline", "--clients", "0"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
     assert!(combinations.iter().all(|it| it["speedup"].as_f64().unwrap() > 0.0));
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
     let said = text(&lab(&["vpn"]));

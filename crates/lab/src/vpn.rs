@@ -4,7 +4,8 @@
 //! - [`crypto`]: Table 1, how fast ciphers and hashes are;
 //! - [`slowdown`]: Table 2, what they cost a transaction;
 //! - [`codecs`]: Tables 4, 5 and 6, how far codecs shrink and how fast they are;
-//! - [`combinations`], [`combinations_here`]: Table 7 and Figures 6 to 9, where compression pays.
+//! - [`combinations`], [`combinations_here`]: Table 7 and Figures 6 to 9, where compression pays, with stages one after
+//!   another or in a pipeline.
 
 mod codecs;
 mod combinations;
@@ -15,7 +16,7 @@ mod subject;
 mod transaction;
 
 pub use codecs::{codecs, methods};
-pub use combinations::{Combination, Combinations, Times, combinations, combinations_here};
+pub use combinations::{Combination, Combinations, PipelineSize, Times, combinations, combinations_here};
 pub use crypto::crypto;
 pub use slowdown::slowdown;
 

@@ -1,5 +1,6 @@
 //! Flags of `lab` and of its tables.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
@@ -10,6 +11,9 @@ use strait_lab::crime::CrimePlace;
 use strait_lab::paths::PathLab;
 use strait_scheduler::{ParseRateError, Rate};
 use strait_terminal::program::TunnelProgram;
+
+/// Clients or processors of a pipeline at most: more than any server has, and few enough to be read.
+const MOST: u32 = 1_000_000;
 
 /// Flags of `lab`.
 #[derive(Debug, Args)]
@@ -96,6 +100,15 @@ pub(crate) struct LabVpn {
     pub(crate) output: LabOutput,
 }
 
+    /// Let stages work at the same time on different packets: the slowest sets the pace, instead of the sum of all
+    #[arg(long)]
+    pub(crate) pipeline: bool,
+    /// Clients that share the link and the server of the pipeline
+    #[arg(long, value_name = "NUMBER", requires = "pipeline", default_value = "1", value_parser = count)]
+    pub(crate) clients: NonZeroU32,
+    /// Processors of the server, and of each client
+    #[arg(long, value_name = "NUMBER", requires = "pipeline", default_value = "1", value_parser = count)]
+    pub(crate) processors: NonZeroU32,
 /// Flags of `lab sched`.
 #[derive(Debug, Args)]
 pub(crate) struct LabSched {
@@ -245,3 +258,9 @@ pub(crate) struct LabPaths {
 fn link(given: &str) -> Result<Option<Rate>, ParseRateError> {
     if given == "unshaped" { Ok(None) } else { given.parse().map(Some) }
 }
+/// A number of clients or of processors.
+fn count(given: &str) -> Result<NonZeroU32, String> {
+    let number = given.parse::<NonZeroU32>().ok().filter(|number| number.get() <= MOST);
+    number.ok_or_else(|| format!("write a whole number from 1 to {MOST}"))
+}
+

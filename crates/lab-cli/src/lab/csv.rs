@@ -7,28 +7,22 @@ const HEAD: &str = "exhibit,subject,row,column,unit,median,min,max,paper,compari
 
 /// Every cell of every table.
 pub(super) fn render(report: &LabReport) -> String {
-    let mut out = format!("{HEAD}\r\n");
-    for table in &report.tables {
-        for row in &table.rows {
-            for (column, cell) in table.columns.iter().zip(&row.cells) {
-                out.push_str(&line(table, row, column, cell));
-                out.push_str("\r\n");
-            }
-        }
-    }
-    out
+    let rows = report.tables.iter().flat_map(|table| table.rows.iter().map(move |row| (table, row)));
+    let cells = rows.flat_map(|(table, row)| {
+        table.columns.iter().zip(&row.cells).map(move |(column, cell)| line(table, row, column, cell))
+    });
+    lines(HEAD, cells)
 }
 
 const COMBINATIONS_HEAD: &str = "encryption,authentication,compression,payload_bytes,benchmark,network,\
     network_bits_per_second,compress_s,encrypt_s,compute_hash_s,transmit_s,verify_hash_s,decrypt_s,decompress_s,total_s,\
-    speedup,inequality";
+    speedup,inequality,slowest";
 
 /// Every combination.
 pub(super) fn combinations(combinations: &[Combination]) -> String {
-    let mut out = format!("{COMBINATIONS_HEAD}\r\n");
-    for it in combinations {
+    let line = |it: &Combination| {
         let words = [it.encryption, it.authentication, &it.compression].map(str::to_owned);
-        let about = [it.payload_bytes.to_string(), quoted(&it.benchmark), it.network.to_owned()];
+        let about = [it.payload_bytes.to_string(), it.benchmark.clone(), it.network.to_owned()];
         let times = &it.seconds;
         let numbers = [
             it.network_bits_per_second,
@@ -43,22 +37,20 @@ pub(super) fn combinations(combinations: &[Combination]) -> String {
             it.speedup,
         ];
         let inequality = it.inequality.map(|pays| pays.to_string()).unwrap_or_default();
-        let fields = words.into_iter().chain(about).chain(numbers.map(|number| number.to_string()));
-        out.push_str(&fields.chain([inequality]).collect::<Vec<_>>().join(","));
-        out.push_str("\r\n");
-    }
-    out
+        let last = [inequality, it.slowest.unwrap_or_default().to_owned()];
+        words.into_iter().chain(about).chain(numbers.map(|number| number.to_string())).chain(last)
+    };
+    lines(COMBINATIONS_HEAD, combinations.iter().map(line))
 }
 
-fn line(table: &LabTable, row: &Row, column: &str, cell: &TableCell) -> String {
-    let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+fn line(table: &LabTable, row: &Row, column: &str, cell: &TableCell) -> [String; 11] {
     let spread = cell.ours.spread();
     let compared = cell.compared.map_or("", |_| table.comparison.name());
     [
         table.exhibit.to_string(),
-        quoted(&table.subject),
-        quoted(&row.name),
-        quoted(column),
+        table.subject.clone(),
+        row.name.clone(),
+        column.to_owned(),
         table.unit.name().to_owned(),
         number(spread.map(|it| it.median)),
         number(spread.map(|it| it.min)),
@@ -67,7 +59,22 @@ fn line(table: &LabTable, row: &Row, column: &str, cell: &TableCell) -> String {
         compared.to_owned(),
         number(cell.compared),
     ]
-    .join(",")
+}
+
+/// A number, or nothing.
+pub(super) fn number(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// Lines of fields below a head.
+pub(super) fn lines(head: &str, rows: impl IntoIterator<Item = impl IntoIterator<Item = String>>) -> String {
+    let mut out = format!("{head}\r\n");
+    for row in rows {
+        let fields: Vec<String> = row.into_iter().map(|field| quoted(&field)).collect();
+        out.push_str(&fields.join(","));
+        out.push_str("\r\n");
+    }
+    out
 }
 
 /// A field that may hold anything, such as a file's name.

@@ -4,12 +4,14 @@ mod codecs;
 mod networks;
 
 use super::parameters::{ParameterCell, Parameters, SLOW_NETWORKS};
+use super::pipelined;
 use crate::claim::{self, Claim, ClaimTally, FigureSource, Finding};
 
 /// Judges each sentence by each set of figures.
 pub(super) fn judged(sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
     let mut claims = claim::judged(&codecs::RULES, sets);
     claims.extend(claim::judged(&networks::RULES, sets));
+    claims.extend(claim::judged(&pipelined::RULES, sets));
     claims
 }
 

@@ -27,8 +27,10 @@ pub struct Combination {
     pub seconds: Times,
     /// The time without compression over the time with it, headers counted (section 6.1).
     pub speedup: f64,
-    /// Whether the inequality says that compression pays (section 6.2); nothing without compression.
+    /// Whether the inequality says that compression pays (section 6.2); nothing without compression, and in a pipeline, for which it is not.
     pub inequality: Option<bool>,
+    /// The segment that sets the pace of a pipeline; nothing where stages come one after another.
+    pub slowest: Option<&'static str>,
 }
 
 /// Seconds in each stage (section 2); zero for what is not done.
@@ -74,6 +76,8 @@ pub(super) fn all(parameters: &Parameters) -> Vec<Combination> {
     cells
         .map(|(cell, codec)| {
             let (network, megabits) = parameters.networks[cell.network];
+            let stages = parameters.stages(cell, codec);
+            let compared = codec.filter(|_| parameters.pipeline.is_none());
             Combination {
                 encryption: parameters.protection(cell).encryption,
                 authentication: parameters.protection(cell).authentication,
@@ -82,9 +86,10 @@ pub(super) fn all(parameters: &Parameters) -> Vec<Combination> {
                 benchmark: parameters.files[cell.file].clone(),
                 network,
                 network_bits_per_second: megabits * 1e6,
-                seconds: parameters.stages(cell, codec).into(),
+                seconds: stages.into(),
                 speedup: codec.map_or(1.0, |codec| parameters.gain(cell, codec)),
-                inequality: codec.map(|codec| parameters.without_headers(cell, codec).1),
+                inequality: compared.map(|codec| parameters.without_headers(cell, codec).1),
+                slowest: parameters.slowest(&stages),
             }
         })
         .collect()

@@ -6,8 +6,9 @@ use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 /// For each class of algorithms, in how many cells compression pays: with the best codec, and with each one where that
 /// is `detailed`.
 pub(super) fn where_it_pays(parameters: &Parameters, detailed: impl Fn(&str) -> bool) -> LabTable {
-    let subject = "cells in which compression pays, by class of algorithms and codec";
-    let mut table = table(parameters, Exhibit::Table(7), subject);
+    let form = parameters.form();
+    let subject = format!("cells in which compression pays, by class of algorithms and codec{form}");
+    let mut table = table(parameters, Exhibit::Table(7), &subject);
     for class in classes(parameters) {
         let cells = || parameters.cells().filter(|cell| parameters.protection(*cell).class == class);
         let all = cells().filter(|cell| cell.network == 0).count();
@@ -24,7 +25,7 @@ pub(super) fn where_it_pays(parameters: &Parameters, detailed: impl Fn(&str) -> 
 }
 
 /// The classes of the protections, in their order.
-fn classes(parameters: &Parameters) -> Vec<&'static str> {
+pub(super) fn classes(parameters: &Parameters) -> Vec<&'static str> {
     let mut classes = Vec::new();
     for protection in &parameters.protections {
         if !classes.contains(&protection.class) {
@@ -40,7 +41,8 @@ pub(super) fn best_codecs(
     under: &str,
     belongs: impl Fn(&ParameterCell) -> bool,
 ) -> LabTable {
-    let subject = format!("cells in which each codec has the highest speedup, under {under}");
+    let form = parameters.form();
+    let subject = format!("cells in which each codec has the highest speedup, under {under}{form}");
     let mut table = table(parameters, Exhibit::Table(7), &subject);
     let cells = || parameters.cells().filter(&belongs);
     let is_best = |cell: ParameterCell, codec: Option<usize>| {
@@ -104,7 +106,7 @@ fn table(parameters: &Parameters, exhibit: Exhibit, subject: &str) -> LabTable {
 }
 
 /// How many of these cells each network has.
-fn count(
+pub(super) fn count(
     parameters: &Parameters,
     cells: impl Iterator<Item = ParameterCell>,
 ) -> Vec<(crate::measure::RunValues, Option<f64>)> {

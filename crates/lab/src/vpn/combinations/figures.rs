@@ -33,25 +33,32 @@ pub(super) fn papers(parameters: &Parameters, source: &str) -> Vec<(LabTable, Fi
             name if name == NULL => "compression only".to_owned(),
             name => name,
         };
+        let (suffix, form) = (suffix(parameters), parameters.form());
         let shown = BarSet {
-            name: format!("figure-{number}"),
-            title: format!("Figure {number}: speedup from compression, {algorithms}"),
+            name: format!("figure-{number}{suffix}"),
+            title: format!("Figure {number}: speedup from compression, {algorithms}{form}"),
             source,
             protection,
             gain: &|parameters, cell| parameters.gain(cell, Parameters::recommended(cell)),
         };
-        let subject = format!("{algorithms}, DEFLATE on the two slow networks and LZS on the others");
+        let subject = format!("{algorithms}, DEFLATE on the two slow networks and LZS on the others{form}");
         Some((table(parameters, &shown, Exhibit::Figure(number), subject), figure(parameters, &shown)))
     };
     FIGURES.into_iter().filter_map(one).collect()
 }
 
+/// What stands behind the names of files.
+fn suffix(parameters: &Parameters) -> &'static str {
+    parameters.pipeline.map_or("", |_| "-pipeline")
+}
+
 /// Bars of the same form with the best codec for each.
 pub(super) fn best(parameters: &Parameters, protection: usize) -> Figure {
     let under = parameters.protections[protection].name();
+    let (suffix, form) = (suffix(parameters), parameters.form());
     let shown = BarSet {
-        name: format!("best-{under}"),
-        title: format!("Speedup from compression, {under}, the best codec for each bar"),
+        name: format!("best-{under}{suffix}"),
+        title: format!("Speedup from compression, {under}, the best codec for each bar{form}"),
         source: "From this machine's rates and ratios: headers and fragments counted, 80 % of the link's rate used.",
         protection,
         gain: &|parameters, cell| parameters.best(cell).1,

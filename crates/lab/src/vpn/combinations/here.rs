@@ -46,6 +46,7 @@ pub(super) fn measured(
         files: corpus.files.iter().map(|file| file.name.clone()).collect(),
         protections,
         codecs: codecs?,
+        pipeline: None,
     };
     Ok((report, parameters))
 }

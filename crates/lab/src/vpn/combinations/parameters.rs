@@ -4,6 +4,7 @@ mod change;
 
 use strait_model::{BitRate, ByteRates, Compression, LinkRates, ModelPacket, Ratio, Security, Stages};
 
+use super::pipelined::PipelineSize;
 use crate::vpn::printed::{self, DEFLATE, EFFICIENCY, FILES, LZS, NETWORKS, SIZES};
 use crate::vpn::transaction::{self, Headers, PAYLOADS, Parts, TABLE7_PARTS, network};
 
@@ -26,6 +27,8 @@ pub(super) struct Parameters {
     pub(super) protections: Vec<PaperProtection>,
     /// DEFLATE and LZS first.
     pub(super) codecs: Vec<CodecFigures>,
+    /// Stages that work at the same time; nothing where they come one after another, as in the paper.
+    pub(super) pipeline: Option<PipelineSize>,
 }
 
 /// Encryption and authentication.
@@ -64,6 +67,7 @@ impl Parameters {
             files: FILES.map(str::to_owned).to_vec(),
             protections: papers(|size| &rates[size]),
             codecs: [DEFLATE, LZS].iter().map(CodecFigures::printed).collect(),
+            pipeline: None,
         }
     }
 
@@ -110,11 +114,9 @@ impl Parameters {
         )
     }
 
-    /// The speedup of section 6.1, headers counted.
+    /// The speedup of section 6.1, headers counted: in a pipeline, how many times as many packets pass.
     pub(super) fn gain(&self, cell: ParameterCell, codec: usize) -> f64 {
-        let network = network(self.networks[cell.network].1);
-        let security = &self.protection(cell).security[cell.size];
-        security.gain(packet(cell), &network, self.compression(cell, codec))
+        self.pace(&self.stages(cell, None)) / self.pace(&self.stages(cell, Some(codec)))
     }
 
     /// The codec with the highest speedup, and that.
