@@ -124,7 +124,7 @@ fn scheduling(flags: &flags::LabSched) -> CommandResult {
         .as_deref()
         .map_or_else(|| Ok(PacketTrace::generated()), PacketTrace::read)
         .map_err(failed)?;
-    let made = measured(&flags.output, |effort, tell| Ok(sched::scheduling(effort, &trace, tell)))?;
+    let made = measured(&flags.output, |effort, tell| sched::scheduling(effort, &trace, tell))?;
     if let Some(folder) = &flags.figures {
         written(folder, &made.figures)?;
     }

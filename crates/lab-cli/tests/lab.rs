@@ -203,13 +203,19 @@ fn a_window_over_packets_is_simulated_and_drawn() {
     for words in ["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"] {
         assert!(said.contains(words), "{words} is not in\n{said}");
     }
-    assert!(!said.contains("busy before"), "nothing was measured");
     assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
     let output = lab(&["sched", "--trace", folder.join("figure-3.svg").to_str().unwrap()]);
     let refused = String::from_utf8(output.stderr).unwrap();
     assert!(refused.contains("is no capture and no trace") && refused.contains("size and dst"), "{refused}");
 }
 
+    let measured = report["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|table| table["subject"] == "jobs on one core of this machine");
+    assert_eq!(measured.count(), 1);
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
 #[test]
 fn files_and_keystrokes_pass_modems_that_compress() {
     let report = json(&["klogin", "--quick", "--json"]);

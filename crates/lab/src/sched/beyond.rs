@@ -11,13 +11,16 @@ mod today;
 use super::grid::RunGrid;
 use super::pattern::Pattern;
 use crate::claim::Finding;
+use crate::error::Error;
 use crate::figure::Figure;
+use crate::measure::RepeatTimer;
 use crate::report::LabTable;
 use crate::steps::StepCounter;
 use associations::AssociationGains;
 use bounds::Bounds;
 use engines::EngineRates;
 use gaps::Gaps;
+pub(super) use today::STOPWATCH;
 use today::Today;
 
 /// Steps that it takes.
@@ -34,7 +37,15 @@ pub(super) struct Beyond {
 
 impl Beyond {
     /// Runs these patterns; `grid` says what the gateway can carry.
-    pub(super) fn simulate(patterns: &[Pattern], grid: &RunGrid, steps: &mut StepCounter<'_>) -> Beyond {
+    ///
+    /// # Errors
+    /// [`Error::Refused`] when packets cannot be sealed here.
+    pub(super) fn simulate(
+        patterns: &[Pattern],
+        grid: &RunGrid,
+        stopwatch: RepeatTimer,
+        steps: &mut StepCounter<'_>,
+    ) -> Result<Beyond, Error> {
         steps.next("windows with bounds");
         let bounds = Bounds::simulate(patterns);
         steps.next("packets with gaps");
@@ -44,7 +55,8 @@ impl Beyond {
         steps.next("more engines");
         let engines = EngineRates::simulate(patterns);
         steps.next("today's rates");
-        Beyond { bounds, gaps, associations, engines, today: Today::simulate(patterns) }
+        let today = Today::simulate(patterns, stopwatch)?;
+        Ok(Beyond { bounds, gaps, associations, engines, today })
     }
 
     pub(super) fn tables(&self) -> Vec<LabTable> {

@@ -9,7 +9,7 @@ use strait_sim::{BusSettings, MachineSettings, ProcessorSettings};
 /// PCI, 32 bits at 66 MHz, with a cycle for the address.
 const BUS: BusSettings = BusSettings { hertz: 66_000_000, width: 4, address: 1 };
 /// Bits a second of the accelerator.
-const ACCELERATED: f64 = 230e6;
+pub(super) const ACCELERATED: f64 = 230e6;
 /// Bytes of a block of AES.
 pub(super) const BLOCK: usize = 16;
 /// `T_init-ratio`.

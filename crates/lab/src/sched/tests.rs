@@ -39,7 +39,9 @@ fn every_sentence_can_hold_and_can_fail() {
         fixed @ 0..=pattern::LARGE => grid::RunCell { pattern: pattern::LARGE - fixed, ..cell },
         _ => cell,
     });
-    let mut sets = vec![stated, recorded, flipped, swapped, windows, ratios, slower, sizes];
+    let mut faster = stated.clone();
+    faster.outcomes.iter_mut().for_each(|it| it.span = it.span.mul_f64(0.7));
+    let mut sets = vec![stated, recorded, flipped, swapped, windows, ratios, slower, sizes, faster];
     sets.extend([VARIED[0], VARIED[2]].map(|gateway| grid(&gateway)));
     let all: Vec<Vec<Option<bool>>> = sets.iter().map(verdicts).collect();
     let mut never = Vec::new();
@@ -54,7 +56,8 @@ fn every_sentence_can_hold_and_can_fail() {
 #[test]
 fn the_report_has_figures_anchors_variations_and_every_run() {
     let mut steps = Vec::new();
-    let made = simulated(SOME, &PacketTrace::generated(), &mut |step| steps.push((step.done, step.of)));
+    let trace = PacketTrace::generated();
+    let made = simulated(SOME, Effort::Quick, &trace, &mut |step| steps.push((step.done, step.of))).unwrap();
     let of = 7 + VARIED.len() + beyond::STEPS;
     assert_eq!(steps, (0..of).map(|done| (done, of)).collect::<Vec<_>>());
     let names: Vec<&str> = made.figures.iter().map(|it| it.name.as_str()).collect();
@@ -71,8 +74,8 @@ fn the_report_has_figures_anchors_variations_and_every_run() {
         .collect();
     assert_eq!(printed, [1.33; 6], "and not 2.57 of a trace that was made for it");
     let variations = made.report.tables.iter().find(|it| it.unit == crate::FigureUnit::Holds).unwrap();
-    assert_eq!((variations.columns.len(), variations.rows.len()), (1 + VARIED.len(), 18));
-    assert_eq!(made.report.claims.len(), 18 + 4);
+    assert_eq!((variations.columns.len(), variations.rows.len()), (1 + VARIED.len(), 19));
+    assert_eq!(made.report.claims.len(), 19 + 4);
     assert_eq!(made.runs.len(), 7 * RATIOS.len() * WINDOWS.len());
     for run in &made.runs {
         assert_eq!(run.packets, SOME as u64);

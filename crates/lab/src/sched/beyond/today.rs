@@ -1,18 +1,27 @@
 //! Processors of today, with today's algorithms: is a set-up still worth sparing?
 
-use strait_compress::Method;
-use strait_compress::calibrate::Calibration;
+use std::time::Duration;
+
+use strait_compress::{Codecs, Method};
+use strait_crypto::Suite;
 use strait_model::{Bytes, Cost, Seconds};
 use strait_sim::{BusSettings, MachineOutcome, MachineSettings, PacketArrival, ProcessorSettings, simulate};
 
+use crate::corpus::Corpus;
+use crate::error::Error;
+use crate::measure::{RepeatTimer, RunValues};
 use crate::parallel;
+use crate::rate;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::sched::gateway::{STATED, window};
 use crate::sched::pattern::Pattern;
 
-/// Sealing with AES-128-GCM: bytes and nanoseconds of a small and of a large packet, aws-lc-rs 1.19 on one core of an AMD EPYC
-/// (Zen 3, 2.45 GHz), median.
-const SEALED: [(u64, f64); 2] = [(64, 209.0), (1_400, 612.0)];
+/// Bytes of a small and of a large packet whose sealing is measured.
+const SEALED: [usize; 2] = [64, 1_400];
+/// The same of a packet and of a bundle that are compressed.
+const COMPRESSED: [usize; 2] = [1_400, 16_384];
+/// How often and how long.
+pub(in crate::sched) const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(20));
 /// Cores.
 const CORES: [usize; 2] = [1, 4];
 /// The window that is compared with none.
@@ -27,23 +36,44 @@ struct Case {
     joined: bool,
 }
 
+/// What a core of this machine takes for a small and a large job: bytes and nanoseconds.
+struct JobTimes {
+    name: &'static str,
+    jobs: [(usize, RunValues); 2],
+}
+
 /// By case and pattern: without a window and with it.
 pub(super) struct Today {
+    times: [JobTimes; 2],
     patterns: Vec<String>,
     cases: Vec<(Case, Vec<[MachineOutcome; 2]>)>,
 }
 
 impl Today {
-    pub(super) fn simulate(patterns: &[Pattern]) -> Today {
-        let cases: Vec<Case> = costs().into_iter().flat_map(cases).collect();
+    /// Measures costs here, and simulates machines that have them.
+    pub(super) fn simulate(patterns: &[Pattern], stopwatch: RepeatTimer) -> Result<Today, Error> {
+        let times = measured(stopwatch)?;
+        let cases: Vec<Case> = times.iter().flat_map(cases).collect();
         let outcomes = parallel::map(&cases, |case| patterns.iter().map(|it| case.simulate(it)).collect());
         let patterns = patterns.iter().map(|pattern| pattern.name.clone()).collect();
-        Today { patterns, cases: cases.into_iter().zip(outcomes).collect() }
+        Ok(Today { times, patterns, cases: cases.into_iter().zip(outcomes).collect() })
     }
 
-    pub(super) fn tables(&self) -> [LabTable; 2] {
+    /// What was measured.
+    fn times(&self) -> LabTable {
+        let (subject, unit) = ("jobs on one core of this machine", FigureUnit::Microseconds);
+        let mut table = LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, ["time"]);
+        for JobTimes { name, jobs } in &self.times {
+            for (bytes, nanos) in jobs {
+                table.row(format!("{name}, {bytes} bytes"), [(nanos.map(|it| it / 1e3), None)]);
+            }
+        }
+        table
+    }
+
+    pub(super) fn tables(&self) -> [LabTable; 3] {
         let table = |what: &str, unit, figure: fn(&[MachineOutcome; 2]) -> f64| {
-            let subject = format!("{what} of one core of an EPYC Zen 3, W = 30, packets as fast as they go");
+            let subject = format!("{what}, cores like one of this machine, packets as fast as they go");
             let columns = self.patterns.iter().cloned();
             let mut table =
                 LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, columns);
@@ -53,23 +83,55 @@ impl Today {
             table
         };
         [
-            table("throughput", FigureUnit::MegabitsPerSecond, |[_, with]| with.throughput() / 1e6),
-            table("throughput", FigureUnit::Relative, |[without, with]| {
+            self.times(),
+            table("throughput with W = 30", FigureUnit::MegabitsPerSecond, |[_, with]| {
+                with.throughput() / 1e6
+            }),
+            table("throughput over that without a window", FigureUnit::Relative, |[without, with]| {
                 with.throughput() / without.throughput()
             }),
         ]
     }
 }
 
-/// What packets are sealed with, and what bundles are compressed with.
-fn costs() -> Vec<(&'static str, Cost)> {
-    let [small, large] = SEALED.map(|(bytes, nanos)| (Bytes(bytes), Seconds(nanos * 1e-9)));
-    let mut costs = vec![("AES-128-GCM", Cost::through(small, large))];
-    costs.extend(Calibration::assumed().of(Method::ZSTD).map(|figures| ("zstd-3", figures.compress)));
-    costs
+/// What packets are sealed with, and what bundles of text are compressed with: as long as it takes a core of this machine.
+fn measured(stopwatch: RepeatTimer) -> Result<[JobTimes; 2], Error> {
+    rate::calibrate();
+    let sealing = JobTimes::of("AES-128-GCM", SEALED, |bytes| {
+        let [seal, _] = rate::aead(stopwatch, Suite::Aes128Gcm, &vec![0x5a; bytes])?;
+        Ok(seal)
+    })?;
+    let (corpus, mut codecs) = (Corpus::generated(), Codecs::new());
+    let text = corpus.files.first().map_or(&[][..], |file| &file.front);
+    let compressing = JobTimes::of("zstd-3", COMPRESSED, |bytes| {
+        let blocks: Vec<&[u8]> = text.chunks_exact(bytes).collect();
+        Ok(rate::compress(stopwatch, &mut codecs, Method::ZSTD, &blocks))
+    })?;
+    Ok([sealing, compressing])
 }
 
-fn cases((name, cost): (&'static str, Cost)) -> impl Iterator<Item = Case> {
+impl JobTimes {
+    /// From nanoseconds a byte at each of two sizes.
+    fn of(
+        name: &'static str,
+        sizes: [usize; 2],
+        mut nanos: impl FnMut(usize) -> Result<RunValues, Error>,
+    ) -> Result<JobTimes, Error> {
+        let mut job = |bytes: usize| Ok::<_, Error>((bytes, nanos(bytes)?.map(|it| it * bytes as f64)));
+        Ok(JobTimes { name, jobs: [job(sizes[0])?, job(sizes[1])?] })
+    }
+
+    fn cost(&self) -> Cost {
+        let [small, large] = self.jobs.each_ref().map(|(bytes, nanos)| {
+            let nanos = nanos.spread().map_or(f64::NAN, |it| it.median);
+            (Bytes(*bytes as u64), Seconds(nanos * 1e-9))
+        });
+        Cost::through(small, large)
+    }
+}
+
+fn cases(times: &JobTimes) -> impl Iterator<Item = Case> + use<> {
+    let (name, cost) = (times.name, times.cost());
     let joined = [false, true].into_iter();
     joined.flat_map(move |joined| CORES.map(|cores| Case { name, cost, cores, joined }))
 }

@@ -5,9 +5,9 @@ use strait_sim::MachineOutcome;
 use super::tally;
 use crate::claim::{ClaimRule, Finding};
 use crate::sched::figures::{BUNDLE, LARGEST, NONE, TRACE_BUNDLE, merged};
-use crate::sched::gateway::{ACCELERATOR, CPU, RATIOS, SHOWN_RATIO};
+use crate::sched::gateway::{ACCELERATED, ACCELERATOR, CPU, RATIOS, SHOWN_RATIO};
 use crate::sched::grid::{RunCell, RunGrid, cpu_use, latency};
-use crate::sched::pattern::TRACE;
+use crate::sched::pattern::{LARGE, TRACE};
 
 /// "Does not grow": by no more than this part.
 const GROWTH: f64 = 0.05;
@@ -15,7 +15,9 @@ const GROWTH: f64 = 0.05;
 const USUALLY: f64 = 0.5;
 /// How near a figure that was read from random numbers is to the paper's.
 const NEAR: f64 = 0.01;
-/// The same for one that depends on which trace was taken.
+/// Mbit/s that the paper says both processors can do.
+const CAPABILITY: f64 = 500.0;
+/// The same for one that depends on which trace was taken, or is a round number.
 const NEAR_TRACE: f64 = 0.1;
 /// "Considerably slower": these places of `T_enc-ratio`.
 const SLOWER: core::ops::Range<usize> = SHOWN_RATIO..RATIOS.len();
@@ -36,6 +38,7 @@ pub(super) const LABELS: [&str; RULES.len()] = [
     "less CPU use",
     "more throughput",
     "most gain for small packets",
+    "500 Mbit/s",
     "throughput falls with T_enc-ratio",
     "latency grows by 5 % at most",
     "by less than throughput falls",
@@ -43,7 +46,7 @@ pub(super) const LABELS: [&str; RULES.len()] = [
     "the more so for large packets",
 ];
 
-pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 19] = [
+pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 20] = [
     ClaimRule {
         section: "IV-B",
         words: "The average number of multi-packets per window that have been obtained for W = 30 is [...] 1.33 for all \
@@ -156,6 +159,20 @@ pub(in crate::sched) const RULES: [ClaimRule<RunGrid>; 19] = [
         words: "The greater throughput increment is for small packets",
         reading: "with W = 10 and with W = 30 a fixed payload's bar in Figure 5 is below that of the next shorter one",
         judge: |it| by_size(it, MachineOutcome::throughput, |step| step < 0.0),
+    },
+    ClaimRule {
+        section: "IV-B",
+        words: "an overloaded system is considered (network rate is 1Gbit/s, while processing capability is of 500Mbit/s)",
+        reading: "the fastest CPU and the accelerator together carry 500 Mbit/s of the largest fixed payload, with some window or none, \
+                  within a tenth",
+        judge: |it| {
+            let fastest = |cell: &RunCell| cell.pattern == LARGE && cell.ratio == 0;
+            let rates = it.cells().filter(fastest).map(|cell| it.at(cell).throughput() / 1e6);
+            let most = rates.fold(0.0, f64::max);
+            let blocks = 2.0 * ACCELERATED / 1e6;
+            let holds = (most / CAPABILITY - 1.0).abs() <= NEAR_TRACE;
+            Some((holds, format!("{most:.0} Mbit/s; without set-ups and transfers both do {blocks:.0}")))
+        },
     },
     ClaimRule {
         section: "IV-B",
