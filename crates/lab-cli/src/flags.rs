@@ -6,8 +6,8 @@ use clap::{Parser, Subcommand};
 use strait_terminal::pages::{Completions, EXIT_CODES, Man};
 
 pub(crate) use lab::{
-    Lab, LabBroker, LabCrime, LabEnskip, LabKlogin, LabOutput, LabPaths, LabSched, LabTables, LabVerify,
-    LabVpn,
+    Lab, LabBroker, LabCrime, LabEnskip, LabForm, LabKlogin, LabOutput, LabPaths, LabSched, LabTables,
+    LabVerify, LabVpn,
 };
 
 /// The text under the help of `strait-lab` itself.
@@ -67,6 +67,9 @@ mod tests {
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",
+            "strait-lab lab crime --quick --csv",
+            "strait-lab lab paths --quick --csv",
+            "strait-lab lab verify --quick --csv",
             "strait-lab lab history --quick --csv",
             "strait-lab lab paths --path doubles beside --out figures --seed 7 --trace lte.trace --json --quick",
             "strait-lab lab verify --strait /usr/bin/strait",
@@ -84,15 +87,16 @@ mod tests {
             ("strait-lab lab", "Usage: strait-lab lab <COMMAND>"),
             ("strait-lab lab codecs --codec gzip", "unknown compression `gzip`"),
             ("strait-lab lab crypto --csv --json", "cannot be used with"),
+            ("strait-lab lab verify --csv --json", "cannot be used with"),
             ("strait-lab lab vpn --corpus calgary", "--here"),
-            ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
-            ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
-            ("strait-lab lab paths --path straight", "constant, doubles"),
-            ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
             ("strait-lab lab vpn --clients 3", "--pipeline"),
             ("strait-lab lab vpn --processors 3", "--pipeline"),
             ("strait-lab lab vpn --pipeline --clients 0", "write a whole number from 1 to 1000000"),
             ("strait-lab lab vpn --pipeline --processors two", "write a whole number from 1 to 1000000"),
+            ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
+            ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
+            ("strait-lab lab paths --path straight", "constant, doubles"),
+            ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
         ] {
             let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{line}");

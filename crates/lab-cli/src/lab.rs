@@ -87,13 +87,23 @@ fn shown_with<T: Serialize>(
     report: &LabReport,
     more: &str,
 ) -> CommandResult {
-    let text = if output.json {
+    in_form(&output.form, everything, csv, |_| text::render(report, colours(&io::stdout())) + more)
+}
+
+/// Prints everything as one document, as lines of values, or for people.
+fn in_form<T: Serialize>(
+    form: &flags::LabForm,
+    everything: &T,
+    csv: impl FnOnce(&T) -> String,
+    text: impl FnOnce(&T) -> String,
+) -> CommandResult {
+    let text = if form.json {
         let json = serde_json::to_string_pretty(everything);
         json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
-    } else if output.csv {
+    } else if form.csv {
         csv(everything)
     } else {
-        text::render(report, colours(&io::stdout())) + more
+        text(everything)
     };
     print(text.as_bytes())
 }

@@ -2,6 +2,7 @@
 //! do. No figure is asserted: a machine is as fast as it is.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output, Stdio};
@@ -22,7 +23,12 @@ fn text(output: &Output) -> String {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&text(&lab(arguments))).unwrap()
+    let report: Value = serde_json::from_str(&text(&lab(arguments))).unwrap();
+    let tables = report["tables"].as_array().into_iter().flatten();
+    let names: Vec<_> =
+        tables.map(|table| (table["exhibit"].to_string(), table["subject"].to_string())).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{names:?}");
+    report
 }
 
 /// Every cell of every table.
@@ -34,13 +40,13 @@ fn cells(report: &Value) -> Vec<&Value> {
 
 #[test]
 fn each_report_is_one_json_document_with_figures_beside_the_papers() {
+    let several = std::thread::available_parallelism().is_ok_and(|number| number.get() > 1);
     for (arguments, tables, printed) in [
         (["slowdown", "--quick", "--json"], 4, 40 + 40 + 8),
         (["crypto", "--quick", "--json"], 3 + usize::from(several), 18),
         (["codecs", "--quick", "--json"], 16, 36 + 6),
     ] {
         let report = json(&arguments);
-    let several = std::thread::available_parallelism().is_ok_and(|number| number.get() > 1);
         assert_eq!(report["tables"].as_array().unwrap().len(), tables, "{arguments:?}");
         assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
         assert!(report["method"].as_str().unwrap().contains("min-max"));
@@ -100,12 +106,6 @@ fn all_combinations_of_the_paper_are_lines_and_figures_are_files() {
 }
 
 #[test]
-fn where_compression_pays_here() {
-    let report = json(&["vpn", "--here", "--quick", "--json"]);
-    let combinations = report["combinations"].as_array().unwrap();
-    // Thirteen ways to protect, nine codecs and none, three lengths, eight files, seven networks.
-    assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
-#[test]
 fn a_pipeline_is_computed_told_and_drawn() {
     let dir = Workdir::create().unwrap();
     let folder = dir.path().join("figures");
@@ -136,6 +136,12 @@ fn a_pipeline_is_computed_told_and_drawn() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+#[test]
+fn where_compression_pays_here() {
+    let report = json(&["vpn", "--here", "--quick", "--json"]);
+    let combinations = report["combinations"].as_array().unwrap();
+    // Thirteen ways to protect, nine codecs and none, three lengths, eight files, seven networks.
+    assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
     assert!(combinations.iter().all(|it| it["speedup"].as_f64().unwrap() > 0.0));
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
     let said = text(&lab(&["vpn"]));
@@ -167,6 +173,11 @@ fn paths_are_run_drawn_and_told_as_table_and_as_json() {
         let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
         assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
     }
+    let lines = text(&lab(&[&some[..], &["--csv"]].concat()));
+    let rates: usize = paths.iter().map(|path| path["found"].as_array().unwrap().len()).sum();
+    assert_eq!(lines.lines().count(), 1 + rates, "{lines}");
+    assert!(lines.lines().all(|line| line.split(',').count() == 14), "{lines}");
+    assert!(lines.lines().nth(1).is_some_and(|line| line.starts_with("satellite,greedy,600,")), "{lines}");
     let said = text(&lab(&["paths", "--quick", "--path", "cellular"]));
     for words in ["cellular  greedy", "TCP", "start ", "a scripted stand-in for a cellular link"] {
         assert!(said.contains(words), "{words} is not in\n{said}");
@@ -199,6 +210,13 @@ fn a_window_over_packets_is_simulated_and_drawn() {
         let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
         assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
     }
+    let measured = report["tables"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|table| table["subject"] == "jobs on one core of this machine");
+    assert_eq!(measured.count(), 1);
+    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
     let said = text(&lab(&["sched", "--quick"]));
     for words in ["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"] {
         assert!(said.contains(words), "{words} is not in\n{said}");
@@ -209,13 +227,6 @@ fn a_window_over_packets_is_simulated_and_drawn() {
     assert!(refused.contains("is no capture and no trace") && refused.contains("size and dst"), "{refused}");
 }
 
-    let measured = report["tables"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter(|table| table["subject"] == "jobs on one core of this machine");
-    assert_eq!(measured.count(), 1);
-    assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
 #[test]
 fn files_and_keystrokes_pass_modems_that_compress() {
     let report = json(&["klogin", "--quick", "--json"]);

@@ -95,7 +95,7 @@ fn times(traffic: &HistoryTraffic, links: &[(&str, f64)], grids: &[WireGrid]) ->
 
 fn table(subject: &str, unit: FigureUnit) -> LabTable {
     let columns = TunnelVariant::ALL.map(TunnelVariant::name);
-    LabTable::new(Exhibit::Table(2), subject, unit, Comparison::Quotient, columns)
+    LabTable::new(Exhibit::Beyond, subject, unit, Comparison::Quotient, columns)
 }
 
 #[cfg(test)]

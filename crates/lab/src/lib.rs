@@ -37,6 +37,9 @@ mod steps;
 pub mod verify;
 pub mod vpn;
 
+#[cfg(test)]
+mod tests;
+
 pub use claim::{Claim, FigureSource, Judgement};
 pub use corpus::Corpus;
 pub use error::Error;

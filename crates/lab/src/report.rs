@@ -54,6 +54,8 @@ pub enum Exhibit {
     OnlyTable,
     /// What it says in words.
     Words,
+    /// Nothing of any paper.
+    Beyond,
 }
 
 /// Figures by row and column.
@@ -180,6 +182,7 @@ impl fmt::Display for Exhibit {
             Exhibit::Section(number) => write!(f, "Section {number}"),
             Exhibit::OnlyTable => f.write_str("The table"),
             Exhibit::Words => f.write_str("The text"),
+            Exhibit::Beyond => f.write_str("Beyond the papers"),
         }
     }
 }

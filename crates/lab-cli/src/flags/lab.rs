@@ -55,15 +55,23 @@ pub(crate) enum LabTables {
     Paths(LabPaths),
 }
 
-/// What is printed of a lab report, and how much is measured for it.
+/// In which form figures are printed.
 #[derive(Debug, Args)]
-pub(crate) struct LabOutput {
+pub(crate) struct LabForm {
     /// Print one JSON document instead of tables
     #[arg(long)]
     pub(crate) json: bool,
     /// Print figures as comma-separated values, a cell a line, instead of tables
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+}
+
+/// What is printed of a lab report, and how much is measured for it.
+#[derive(Debug, Args)]
+pub(crate) struct LabOutput {
+    /// In which form figures are printed.
+    #[command(flatten)]
+    pub(crate) form: LabForm,
     /// Measure for a few seconds only: to see that all is well, not for figures
     #[arg(long)]
     pub(crate) quick: bool,
@@ -92,14 +100,6 @@ pub(crate) struct LabVpn {
     /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
     #[arg(long, value_name = "FOLDER", requires = "here", value_hint = ValueHint::DirPath)]
     pub(crate) corpus: Option<PathBuf>,
-    /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
-    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
-    pub(crate) figures: Option<PathBuf>,
-    /// What is printed (all combinations with --json and --csv), and how much is measured.
-    #[command(flatten)]
-    pub(crate) output: LabOutput,
-}
-
     /// Let stages work at the same time on different packets: the slowest sets the pace, instead of the sum of all
     #[arg(long)]
     pub(crate) pipeline: bool,
@@ -109,6 +109,14 @@ pub(crate) struct LabVpn {
     /// Processors of the server, and of each client
     #[arg(long, value_name = "NUMBER", requires = "pipeline", default_value = "1", value_parser = count)]
     pub(crate) processors: NonZeroU32,
+    /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) figures: Option<PathBuf>,
+    /// What is printed (all combinations with --json and --csv), and how much is measured.
+    #[command(flatten)]
+    pub(crate) output: LabOutput,
+}
+
 /// Flags of `lab sched`.
 #[derive(Debug, Args)]
 pub(crate) struct LabSched {
@@ -184,9 +192,9 @@ pub(crate) struct LabVerify {
     /// Send the Calgary corpus's pic, trans and book1 from this folder, instead of generated pages and records
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) corpus: Option<PathBuf>,
-    /// Print one JSON document instead of tables
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// In which form figures are printed.
+    #[command(flatten)]
+    pub(crate) form: LabForm,
     /// A few links and methods, a second each: to see that all is well, not for figures
     #[arg(long)]
     pub(crate) quick: bool,
@@ -222,9 +230,9 @@ pub(crate) struct LabCrime {
     /// What cookies and fillers follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// In which form figures are printed.
+    #[command(flatten)]
+    pub(crate) form: LabForm,
     /// Two cookies and 1,000 packets each: to see that all is well, not for figures
     #[arg(long, conflicts_with_all = ["cookies", "packets"])]
     pub(crate) quick: bool,
@@ -246,21 +254,21 @@ pub(crate) struct LabPaths {
     /// What loss, jitter and the scripted changes of shared links follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Print one JSON document instead of a table
-    #[arg(long)]
-    pub(crate) json: bool,
+    /// In which form figures are printed.
+    #[command(flatten)]
+    pub(crate) form: LabForm,
     /// Ten seconds of each path: to see that all is well, not for figures
     #[arg(long)]
     pub(crate) quick: bool,
 }
 
-/// The rate of a link, or none for one as fast as memory.
-fn link(given: &str) -> Result<Option<Rate>, ParseRateError> {
-    if given == "unshaped" { Ok(None) } else { given.parse().map(Some) }
-}
 /// A number of clients or of processors.
 fn count(given: &str) -> Result<NonZeroU32, String> {
     let number = given.parse::<NonZeroU32>().ok().filter(|number| number.get() <= MOST);
     number.ok_or_else(|| format!("write a whole number from 1 to {MOST}"))
 }
 
+/// The rate of a link, or none for one as fast as memory.
+fn link(given: &str) -> Result<Option<Rate>, ParseRateError> {
+    if given == "unshaped" { Ok(None) } else { given.parse().map(Some) }
+}

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use strait_ipsec::{Mix, Padding};
-use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, LoneDigits, policies};
+use strait_lab::crime::{CrimeCell, CrimeGrid, CrimeTable, CrimeTally, LoneDigits, policies};
 
-use crate::failure::{CommandResult, Failure};
+use super::{csv, in_form};
+use crate::failure::CommandResult;
 use crate::flags;
-use crate::output::print;
 use crate::progress::Progress;
 
 /// Cookies and packets of a run that is no more than a look.
@@ -22,13 +22,33 @@ pub(super) fn run(flags: &flags::LabCrime) -> CommandResult {
         progress.at(step.done as u64, step.of as u64, step.what, line);
     });
     progress.finish();
-    let text = if flags.json {
-        let json = serde_json::to_string_pretty(&table);
-        json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
-    } else {
-        render(&table)
-    };
-    print(text.as_bytes())
+    in_form(&flags.form, &table, lines, render)
+}
+
+const HEAD: &str =
+    "padding,mix,pause,codec,place,history,play,cookies,digits,right,packets,bits,bits_limit,safe";
+
+/// A line a cell, and one for packets that leave alone behind each kind of history.
+fn lines(table: &CrimeTable) -> String {
+    let counts =
+        |tally: &CrimeTally| [tally.digits, tally.right, tally.packets].map(|count| count.to_string());
+    let cells = table.cells.iter().map(|it| {
+        let rule = [it.padding.to_owned(), it.mix.to_owned(), it.pause.to_string(), it.method.to_string()];
+        let client = [
+            it.place.name().to_owned(),
+            String::new(),
+            it.play.name().to_owned(),
+            it.tally.cookies.to_string(),
+        ];
+        let yields = [it.bits.to_string(), it.bits_limit.to_string(), it.tally.is_safe().to_string()];
+        [&rule[..], &client, &counts(&it.tally), &yields].concat()
+    });
+    let lone = table.lone.iter().map(|it| {
+        let empty = [const { String::new() }; 5];
+        let client = [it.history.name().to_owned(), String::new(), it.tally.cookies.to_string()];
+        [&empty[..], &client, &counts(&it.tally), &empty[..3]].concat()
+    });
+    csv::lines(HEAD, cells.chain(lone))
 }
 
 fn grid(flags: &flags::LabCrime) -> CrimeGrid {
@@ -80,7 +100,7 @@ fn render(table: &CrimeTable) -> String {
 #[cfg(test)]
 mod tests {
     use strait_compress::Method;
-    use strait_lab::crime::{CrimePlace, CrimePlay, CrimeTally};
+    use strait_lab::crime::{CrimePlace, CrimePlay, LoneHistory};
 
     use super::*;
 
@@ -98,6 +118,13 @@ mod tests {
             bits: tally.bits(),
             bits_limit: tally.bits_limit(),
         };
+        let lone = LoneDigits { history: LoneHistory::Cache, tally };
+        let values = super::lines(&CrimeTable { cells: vec![cell.clone()], lone: vec![lone] });
+        assert!(values.lines().all(|line| line.split(',').count() == 14), "{values}");
+        assert!(values.lines().nth(1).is_some_and(|line| {
+            line.starts_with("padme,flow,false,lz4,other domain,,two tries,2,80,5,20000,")
+        }));
+        assert_eq!(values.lines().nth(2), Some(",,,,,cache,,2,80,5,20000,,,"));
         let text = render(&CrimeTable { cells: vec![cell], lone: Vec::new() });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3);

@@ -6,10 +6,9 @@ use std::fs;
 use strait_lab::Effort;
 use strait_lab::paths::{FoundAfter, PathLab, PathLabReport, PathResult};
 
-use super::written;
+use super::{csv, in_form, written};
 use crate::failure::{CommandResult, Failure};
 use crate::flags;
-use crate::output::print;
 use crate::progress::Progress;
 use crate::table::{Side, TextTable};
 
@@ -42,13 +41,32 @@ pub(super) fn run(flags: &flags::LabPaths) -> CommandResult {
     if let Some(folder) = &flags.out {
         written(folder, &report.figures)?;
     }
-    let text = if flags.json {
-        let json = serde_json::to_string_pretty(&report);
-        json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
-    } else {
-        render(&report)
-    };
-    print(text.as_bytes())
+    in_form(&flags.form, &report, lines, render)
+}
+
+const HEAD: &str = "path,source,round_trip_ms,used,received_mbit,found_over_true,queue_median_ms,queue_p95_ms,overflowed,\
+    at_s,from_mbit,to_mbit,seconds,round_trips";
+
+/// A line for each rate of each path with each source, of which the first is there from the beginning.
+fn lines(report: &PathLabReport) -> String {
+    let rates = report.paths.iter().flat_map(|it| {
+        let figures = [
+            Some(it.round_trip_ms),
+            Some(it.used),
+            Some(it.received_mbit),
+            it.found_over_true,
+            Some(it.queue_median_ms),
+            Some(it.queue_p95_ms),
+            Some(it.overflowed),
+        ];
+        it.found.iter().map(move |found| {
+            let change = &found.change;
+            let rate = [Some(change.at), change.from, Some(change.to), found.seconds, found.round_trips];
+            let names = [it.path, it.source.name()].map(str::to_owned);
+            names.into_iter().chain(figures.into_iter().chain(rate).map(csv::number))
+        })
+    });
+    csv::lines(HEAD, rates)
 }
 
 fn render(report: &PathLabReport) -> String {

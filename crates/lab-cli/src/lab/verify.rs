@@ -8,8 +8,8 @@ use strait_lab::measure::{RunValues, short};
 use strait_lab::verify::{self, Content, FindingCell, MethodResult, Verification, VerifyGrid};
 use strait_testbed::{interrupt, sandbox};
 
+use super::{csv, in_form};
 use crate::failure::{CommandResult, Failure, colours};
-use crate::output::print;
 use crate::progress::Progress;
 use crate::table::{Side, TextTable};
 use crate::{failed, flags};
@@ -28,13 +28,36 @@ pub(super) fn run(flags: &flags::LabVerify) -> CommandResult {
     })
     .map_err(failed)?;
     progress.finish();
-    let text = if flags.json {
-        let json = serde_json::to_string_pretty(&found);
-        json.map_err(|error| Failure::new(format!("cannot write the report as JSON: {error}")))? + "\n"
-    } else {
-        render(&found, colours(&std::io::stdout()))
-    };
-    print(text.as_bytes())
+    in_form(&flags.form, &found, lines, |found| render(found, colours(&std::io::stdout())))
+}
+
+const HEAD: &str = "content,block_bytes,link_mbit,method,without_mbit,goodput_mbit,speedup,predicted,limit,average_block_bytes,ratio,disturbed";
+
+/// A line for each method of each cell, and for the choice of the tunnel.
+fn lines(found: &Verification) -> String {
+    let cells = found.cells.iter().flat_map(|cell| {
+        let line = move |method: &str, goodput: &RunValues, [speedup, predicted]: [Option<f64>; 2]| {
+            let about =
+                [cell.content.to_owned(), cell.block.to_string(), csv::number(cell.link), method.to_owned()];
+            let rates = [&cell.without, goodput].map(|rate| csv::number(rate.spread().map(|it| it.median)));
+            let speedups = [speedup, predicted].map(csv::number);
+            [&about[..], &rates, &speedups].concat()
+        };
+        let tried = cell.tried.iter().map(move |it| {
+            let mut fields = line(&it.method, &it.goodput, [Some(it.speedup), Some(it.predicted)]);
+            fields.push(it.limit.unwrap_or_default().to_owned());
+            fields.extend([it.block, it.ratio].map(csv::number));
+            fields
+        });
+        let speedup = median(&cell.pick.goodput) / median(&cell.without);
+        let mut auto = line("auto", &cell.pick.goodput, [Some(speedup), None]);
+        auto.extend([const { String::new() }; 3]);
+        tried.chain([auto]).map(|mut fields| {
+            fields.push(cell.disturbed.to_string());
+            fields
+        })
+    });
+    csv::lines(HEAD, cells)
 }
 
 fn grid(flags: &flags::LabVerify) -> Result<VerifyGrid, Failure> {
@@ -172,4 +195,54 @@ fn verdict(figure: &str, target: &str, met: Option<bool>, colours: bool) -> Stri
     };
     let word = if colours { format!("\x1b[{colour}m{word}\x1b[0m") } else { word.to_owned() };
     format!("{figure}; target {target}: {word}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use strait_lab::measure::MachineInfo;
+    use strait_lab::verify::{FindingSummary, Pick, PredictionErrors};
+
+    use super::*;
+
+    #[test]
+    fn a_line_a_method_and_one_for_the_choice() {
+        let one = |rate: f64| std::iter::once(rate).collect::<RunValues>();
+        let tried = MethodResult {
+            method: "zstd-1".to_owned(),
+            goodput: one(20.0),
+            speedup: 2.5,
+            predicted: 2.25,
+            limit: Some("link"),
+            block: Some(4000.0),
+            ratio: None,
+        };
+        let pick = Pick { decisions: Vec::new(), goodput: one(18.0), best: "zstd-1".to_owned(), short: 0.1 };
+        let cell = FindingCell {
+            link: None,
+            block: 4096,
+            content: "text",
+            without: one(8.0),
+            others: 0.0,
+            disturbed: false,
+            tried: vec![tried],
+            pick,
+        };
+        let errors = PredictionErrors { count: 0, median: f64::NAN };
+        let all = FindingSummary { cells: 1, processors: errors, link: errors, right: 1.0 };
+        let machine =
+            MachineInfo { processor: String::new(), cores: 1, kernel: String::new(), governor: None };
+        let found = Verification {
+            machine,
+            work: [verify::Work::default(); 2],
+            cells: vec![cell],
+            all,
+            undisturbed: all,
+            error_target: 0.1,
+            right_target: 0.95,
+            near: 0.05,
+        };
+        let expected =
+            [HEAD, "text,4096,,zstd-1,8,20,2.5,2.25,link,4000,,false", "text,4096,,auto,8,18,2.25,,,,,false"];
+        assert_eq!(lines(&found).lines().collect::<Vec<_>>(), expected);
+    }
 }

@@ -173,12 +173,12 @@ pub(super) fn keys(costs: &StageCosts) -> LabTable {
 
 /// Levels of DEFLATE: how far, and how fast.
 pub(super) fn levels(names: &[&str], costs: &StageCosts) -> [LabTable; 2] {
-    let quantity = |unit| {
+    let quantity = |subject, unit| {
         let names = names.iter().copied();
-        LabTable::new(Exhibit::Words, "levels of DEFLATE by themselves", unit, Comparison::Quotient, names)
+        LabTable::new(Exhibit::Words, subject, unit, Comparison::Quotient, names)
     };
-    let mut ratios = quantity(FigureUnit::Ratio);
-    let mut speeds = quantity(FigureUnit::MegabitsPerSecond);
+    let mut ratios = quantity("levels of DEFLATE by themselves", FigureUnit::Ratio);
+    let mut speeds = quantity("speed of these levels", FigureUnit::MegabitsPerSecond);
     for (place, (_, name)) in LEVELS.iter().enumerate() {
         let of = || costs.levels.iter().map(|levels| &levels[place]);
         ratios.row(*name, of().map(|it| (computed(it.ratio), None)));
