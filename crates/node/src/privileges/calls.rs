@@ -145,7 +145,7 @@ pub(super) const FOLDERS: &[c_long] = &[
     libc::SYS_utimensat,
     libc::SYS_fallocate,
     libc::SYS_copy_file_range,
-    libc::SYS_fadvise64,
+    FADVISE,
     libc::SYS_syncfs,
     libc::SYS_statfs,
     libc::SYS_fstatfs,
@@ -182,6 +182,13 @@ pub(super) const FOLDERS_ALSO: &[c_long] = &[libc::SYS_renameat];
 const MMAP: c_long = libc::SYS_mmap;
 #[cfg(target_arch = "arm")]
 const MMAP: c_long = libc::SYS_mmap2;
+
+/// The call that says how a file is read.
+#[cfg(not(target_arch = "arm"))]
+const FADVISE: c_long = libc::SYS_fadvise64;
+/// `arm_fadvise64_64` (`arch/arm/tools/syscall.tbl`), which libc does not list with musl.
+#[cfg(target_arch = "arm")]
+const FADVISE: c_long = 270;
 
 /// By their arguments.
 fn conditional() -> Vec<Conditional> {
