@@ -27,13 +27,14 @@ use strait_transfer::folder::{Folder, FolderRules, SymlinkRule};
 use strait_transfer::message::{Asked, Hello, TransferOptions};
 use strait_transfer::path::{EntryPath, Printable};
 use strait_transfer::session::{
-    DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, Watch, patterns, pull,
-    push,
+    DiskDestination, DiskOrigin, PipeDestination, PipeOrigin, Tally, TransferError, TransferEvent, Watch,
+    patterns, pull, push,
 };
 use strait_transfer::source::{BareMountPoints, SourceError, Sources, WalkOptions};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
+use crate::output::tell;
 use crate::silence::{self, SilenceWatch};
 use address::PeerPlace;
 pub(crate) use delivery::{deliver, is_delivered};
@@ -245,7 +246,17 @@ fn push_from(
     run(flags, stream, (Some(place), None), |ends, watch| {
         let copies = if options.dry_run { None } else { kept::copies(&node, place) };
         let mut origin = origin(paths, &options, allow_empty)?.keeping(copies);
-        let ended = push(ends, hello.clone(), &mut origin, watch);
+        let event = |event: TransferEvent| match &event {
+            TransferEvent::Removed { path } if options.dry_run && !flags.json => {
+                tell(format_args!("would remove {}", Printable(path)));
+            }
+            TransferEvent::Begun { path, .. } if options.dry_run && !flags.json => {
+                tell(format_args!("would send {}", Printable(path)));
+                (watch.event)(event);
+            }
+            _ => (watch.event)(event),
+        };
+        let ended = push(ends, hello.clone(), &mut origin, Watch { event: &event, ..watch });
         kept::complain(&mut origin);
         Ok(ended)
     })

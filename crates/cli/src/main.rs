@@ -45,7 +45,7 @@ fn main() -> ExitCode {
     if let StraitCommand::Login(flags) = &command {
         return login::login(flags);
     }
-    match run(&command) {
+    match run(&command).and_then(|()| output::all_told()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report("strait"),
     }

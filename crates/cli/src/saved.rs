@@ -223,13 +223,16 @@ impl SavedLine {
 
     fn cells(&self) -> Vec<String> {
         let sign = if self.saved_bytes < 0 { "-" } else { "" };
-        let share = self.saved_bytes as f64 * 100.0 / self.amounts.before().max(1) as f64;
+        let share = match self.amounts.before() {
+            0 => "-".to_owned(),
+            before => format!("{:.0} %", self.saved_bytes as f64 * 100.0 / before as f64),
+        };
         let mut cells = vec![
             self.name.clone(),
             units::bytes(self.amounts.before()),
             units::bytes(self.amounts.wire()),
             format!("{sign}{}", units::bytes(self.saved_bytes.unsigned_abs())),
-            format!("{share:.0} %"),
+            share,
         ];
         cells.extend(self.saved_price.map(|price| format!("{price:.2}")));
         cells

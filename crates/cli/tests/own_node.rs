@@ -321,3 +321,22 @@ fn a_transfer_on_a_terminal_that_is_stopped_says_how_far_it_is() {
     sees("run the same command again");
     assert_eq!(send.0.wait().unwrap().code(), Some(3));
 }
+
+#[test]
+fn words_that_cannot_be_written_are_a_failure() {
+    let dir = Workdir::create().unwrap();
+    let Office { near, _daemon, .. } = Office::open(dir.path());
+    fs::write(near.0.join("letter"), "a letter").unwrap();
+    for arguments in [
+        &["send", "letter", "office", "--json"][..],
+        &["ls", "office:inbox"],
+        &["ls", "office:inbox", "--json"],
+        &["outbox"],
+    ] {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = near.command(arguments).stdout(full).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {errors}");
+        assert!(errors.contains("cannot write to standard output"), "{arguments:?}: {errors}");
+    }
+}

@@ -3,6 +3,7 @@
 
 use std::fmt::Display;
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use crate::{CommandResult, Failure};
 
@@ -34,9 +35,22 @@ pub fn line(text: impl Display) -> CommandResult {
     print(format!("{text}\n").as_bytes())
 }
 
-/// Writes a line of a command whose work goes on whatever becomes of its words.
+/// The first failure of [`tell`].
+static UNTOLD: Mutex<Option<Failure>> = Mutex::new(None);
+
+/// Writes a line of a command whose work goes on whatever becomes of its words; [`all_told`] says whether all were written.
 pub fn tell(text: impl Display) {
-    let _ = line(text);
+    if let Err(failure) = line(text) {
+        UNTOLD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+}
+
+/// Checks that all lines of [`tell`] were written.
+///
+/// # Errors
+/// As [`still_read`].
+pub fn all_told() -> CommandResult {
+    UNTOLD.lock().unwrap_or_else(PoisonError::into_inner).take().map_or(Ok(()), Err)
 }
 
 /// Writes a line to standard error, which may be closed or on a full disk: the exit code says how the command ended.

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
+use strait_transfer::path::EntryPath;
+
 use super::stream::{FILES, StreamTarget};
 use crate::failure::{Code, Failure};
 
@@ -44,6 +46,13 @@ impl PeerPlace {
         if folder.is_empty() && !path.is_empty() || folder.len() > usize::from(u8::MAX) {
             return Err(fail());
         }
+        if !path.is_empty()
+            && let Err(error) = EntryPath::new(path)
+        {
+            return Err(Failure::new(format!("`{}` is no place at a peer: {error}", address.display()))
+                .remedy("a path goes down from the folder, without `.`, `..` and `//`")
+                .code(Code::Environment));
+        }
         Ok(PeerPlace { peer: peer.to_owned(), folder: folder.to_vec(), path: path.to_vec() })
     }
 
@@ -80,7 +89,7 @@ mod tests {
             let expected = PeerPlace { peer: peer.to_owned(), folder: folder.into(), path: path.into() };
             assert_eq!(place, expected, "{address}");
         }
-        for wrong in ["", ":docs", "b:/x"] {
+        for wrong in ["", ":docs", "b:/x", "b:docs/../x", "b:docs//x", "b:docs/./x", "b:docs/.."] {
             assert!(PeerPlace::parse(wrong.as_ref()).is_err(), "{wrong}");
         }
     }

@@ -197,11 +197,12 @@ impl MeterState {
         self.pace.measure(now, self.moved);
     }
 
-    /// The time that is left, if all that is to come is announced.
+    /// The time that is left, if all that is to come is announced; none if nothing of that is to come and entries are not done.
     fn left(&self) -> Option<Duration> {
         let rest = self.announced.saturating_sub(self.moved.saturating_add(self.held));
         let rate = self.pace.rate();
-        (rate >= 1.0).then(|| Duration::from_secs_f64(rest as f64 / rate))
+        (rate >= 1.0 && (rest > 0 || self.done >= self.entries))
+            .then(|| Duration::from_secs_f64(rest as f64 / rate))
     }
 
     fn line(&self, now: Duration, silence: Option<&str>) -> String {
@@ -211,10 +212,10 @@ impl MeterState {
             format!(" of {} {}%", bytes(size), percent.min(100))
         });
         let far = format!("{name}  {}{of}", bytes(*moved));
-        let rate = self.pace.rate_text();
         if let Some(silence) = silence {
-            return format!("{silence}  {far}  {rate}");
+            return format!("{silence}  {far}  0 B/s");
         }
+        let rate = self.pace.rate_text();
         let left = self.left().map_or(String::new(), |left| format!("  {} left", span(left)));
         let entries = match self.entries {
             0 | 1 => String::new(),

@@ -1,6 +1,7 @@
 //! The lines for `ssh_config`.
 
 use std::fmt::Write;
+use std::process::{Command, Stdio};
 
 use super::known::Known;
 use crate::failure::{Code, CommandResult, Failure};
@@ -30,7 +31,9 @@ pub(super) fn print(flags: &SshFlags, known: &Known) -> CommandResult {
             Failure::new("the configuration has no peer with a name").remedy("add a [[peer]] with a `name`")
         );
     }
-    let blocks: Vec<String> = named.iter().map(|(user, name)| block(program, flags, *user, name)).collect();
+    let warns = warns();
+    let blocks: Vec<String> =
+        named.iter().map(|(user, name)| block(program, flags, (*user, name), warns)).collect();
     crate::output::print(blocks.join("\n").as_bytes())
 }
 
@@ -50,7 +53,8 @@ fn tickets(flags: &KerberosFlags) -> String {
 }
 
 /// The lines for one peer.
-fn block(program: &str, flags: &SshFlags, user: Option<&str>, name: &str) -> String {
+fn block(program: &str, flags: &SshFlags, peer: (Option<&str>, &str), warns: bool) -> String {
+    let (user, name) = peer;
     let tunnel = flags.tunnel.as_ref().map_or_else(String::new, |tunnel| format!(" --tunnel \"{tunnel}\""));
     let command = format!("\"{program}\" ssh{tunnel}");
     let tickets = tickets(&flags.kerberos);
@@ -75,13 +79,21 @@ fn block(program: &str, flags: &SshFlags, user: Option<&str>, name: &str) -> Str
         "Compression no",
         // A name of a peer is not one of the DNS.
         "CanonicalizeHostname no",
-        // What is between ssh and this program stays on the host.
-        "IgnoreUnknown WarnWeakCrypto",
-        "WarnWeakCrypto no",
     ] {
         let _ = writeln!(text, "    {line}");
     }
+    if warns {
+        // What is between ssh and this program stays on the host.
+        let _ = writeln!(text, "    WarnWeakCrypto no");
+    }
     text
+}
+
+/// Returns true if the `ssh` of this host knows the setting for warnings (OpenSSH 10.1). One that does not ends at it, in blocks of other
+/// hosts as well: `IgnoreUnknown` counts only where its own block does.
+fn warns() -> bool {
+    let version = Command::new("ssh").args(["-o", "WarnWeakCrypto=no", "-V"]).stdin(Stdio::null()).output();
+    version.is_ok_and(|output| output.status.success())
 }
 
 #[cfg(test)]
@@ -98,19 +110,20 @@ mod tests {
             tunnel: tunnel.map(str::to_owned),
         };
         let plain = flags(Some("strait1"), None, false);
-        let text = block("/opt/my programs/strait", &plain, Some("alice"), "site-b");
+        let text = block("/opt/my programs/strait", &plain, (Some("alice"), "site-b"), true);
         let command = r#""/opt/my programs/strait" ssh --tunnel "strait1""#;
         assert!(text.starts_with("Host site-b\n    User alice\n"), "{text}");
         assert!(text.contains(&format!("    ProxyCommand {command} %h\n")), "{text}");
         assert!(text.contains(&format!("    KnownHostsCommand {command} --known-hosts %H\n")), "{text}");
-        for line in ["StrictHostKeyChecking yes", "VerifyHostKeyDNS no", "ForwardX11 no"] {
+        for line in ["StrictHostKeyChecking yes", "VerifyHostKeyDNS no", "ForwardX11 no", "WarnWeakCrypto no"]
+        {
             assert!(text.contains(&format!("    {line}\n")), "{text}");
         }
-        assert!(!block("/usr/bin/strait", &flags(None, None, false), None, "b").contains("User "));
-        let text = block("s", &flags(None, Some("host@b.example"), true), None, "b");
+        assert!(!block("/usr/bin/strait", &flags(None, None, false), (None, "b"), false).contains("User "));
+        let text = block("s", &flags(None, Some("host@b.example"), true), (None, "b"), false);
         let command = r#"    ProxyCommand "s" ssh "--kerberos=host@b.example" --delegate %h"#;
         assert!(text.contains(command), "{text}");
-        assert!(block("s", &flags(None, Some(""), false), None, "b").contains("ssh --kerberos %h"));
+        assert!(block("s", &flags(None, Some(""), false), (None, "b"), false).contains("ssh --kerberos %h"));
     }
 
     #[test]

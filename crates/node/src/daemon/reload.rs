@@ -272,6 +272,7 @@ pub(super) fn keep_fixed(old: &Config, new: &mut Config) -> Vec<String> {
         fwmark: b.fwmark,
         lockdown: b.lockdown,
         allow_outside: b.allow_outside.clone(),
+        mss: b.mss,
         keep_sent: b.keep_sent,
         ..old.node.clone()
     };
@@ -372,7 +373,10 @@ mod tests {
             ("table = 9\nfwmark = 5\n", rule, "changed in [node]: table, fwmark"),
             ("mss = \"off\"\n", rule, "changed in [node]: mss"),
         ] {
-            assert_eq!(changes(&old, &config(node, rest)).to_string(), said, "{node}{rest}");
+            let mut new = config(node, rest);
+            assert_eq!(changes(&old, &new).to_string(), said, "{node}{rest}");
+            assert!(keep_fixed(&old, &mut new).is_empty());
+            assert_eq!(changes(&old, &new).to_string(), said, "it is taken over: {node}{rest}");
         }
         let mut other = config("listen = 8\n", rule);
         let need_restart = keep_fixed(&old, &mut other);

@@ -162,8 +162,8 @@ impl LoginTerminal {
             seconds.map(|seconds| format!("{peer} has not answered for {seconds} s ({keys}. ends this)"));
         let own = match (line, before) {
             (Some(line), _) if whole => self.first_line(&line),
-            (Some(line), None) => format!("\r\nstrait: {line}\r\n{}", self.shown_again()),
-            (Some(line), Some(_)) => format!("\x1b7\x1b[1A\r\x1b[2Kstrait: {line}\x1b8"),
+            (Some(line), None) => format!("\r\n{}\r\n{}", self.one_row(&line), self.shown_again()),
+            (Some(line), Some(_)) => format!("\x1b7\x1b[1A\r\x1b[2K{}\x1b8", self.one_row(&line)),
             (None, _) if whole => self.shown_again(),
             // The line with the cursor is where it was before.
             (None, _) => format!("\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K{}", self.shown_again()),
@@ -171,10 +171,19 @@ impl LoginTerminal {
         self.predict(|predictor, _| predictor.beside(own.as_bytes()));
     }
 
+    fn columns(&self) -> usize {
+        let columns = self.predictor.as_ref().map_or(80, |predictor| predictor.screen().size().1.get());
+        usize::from(columns)
+    }
+
+    /// A line of this program's own that goes away again: no more of it than one row of the screen, less a column.
+    fn one_row(&self, line: &str) -> String {
+        format!("strait: {line}").chars().take(self.columns().saturating_sub(1)).collect()
+    }
+
     /// A line of this program's own over the first one, as much of it as there is room for.
     fn first_line(&self, line: &str) -> String {
-        let columns = self.predictor.as_ref().map_or(80, |predictor| predictor.screen().size().1.get());
-        let line: String = format!(" strait: {line} ").chars().take(usize::from(columns)).collect();
+        let line: String = format!(" strait: {line} ").chars().take(self.columns()).collect();
         format!("\x1b7\x1b[1;1H\x1b[0;7m{line}\x1b[m\x1b8")
     }
 
