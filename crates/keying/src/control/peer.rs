@@ -82,6 +82,9 @@ const SETTLING: Duration = Duration::from_secs(1);
 /// Handshakes begun by a peer that are accepted: one a second, and so many at once, some 30 ms of a processor. An honest
 /// peer begins one for each lifetime, and one when it restarts or is not understood.
 pub(crate) const OFFERS: (u64, u64) = (1, 32);
+/// Connections for streams begun by a peer that are accepted, a second and at once. Each command of a user without a daemon begins one beside
+/// its handshake, and a script runs several a second; a few datagrams need no session. The key is proved by then, which is what costs.
+pub(crate) const STREAM_OFFERS: (u64, u64) = (4, 64);
 
 /// What is remembered of one peer.
 #[derive(Debug)]
@@ -106,6 +109,7 @@ pub(crate) struct PeerRecord {
     pub(crate) unknown_spis: Backoff,
     /// Handshakes that it begins and this node accepts.
     offers: Budget,
+    stream_offers: Budget,
     /// When anything but ESP was last sent to it.
     pub(crate) sent_at: Time,
     last_handshake: Option<Time>,
@@ -156,6 +160,7 @@ impl PeerRecord {
             fruitless: 0,
             unknown_spis: Backoff::new(now),
             offers: Budget::new(OFFERS.0, OFFERS.1),
+            stream_offers: Budget::new(STREAM_OFFERS.0, STREAM_OFFERS.1),
             sent_at: now,
             last_handshake: None,
             stopped: None,
@@ -218,6 +223,11 @@ impl PeerRecord {
     /// Whether it may have new keys at `now`; if so, that is one of its handshakes.
     pub(crate) fn may_offer(&mut self, now: Time) -> bool {
         self.offers.take(1, now)
+    }
+
+    /// Whether it may have a connection for streams at `now`; if so, that is one of those that it begins.
+    pub(crate) fn may_begin_streams(&mut self, now: Time) -> bool {
+        self.stream_offers.take(1, now)
     }
 
     /// The attempt that is due at `now`, if one is.

@@ -93,3 +93,15 @@ fn a_second_stream_to_a_peer_that_refuses_this_node_does_not_open() {
     let lost = &network.node(A).streams().tally().lost;
     assert!(matches!(lost[..], [StreamLost::Connection(_), StreamLost::NoConnection(_)]), "{lost:?}");
 }
+
+/// Each command begins a handshake and a connection for streams, several a second.
+#[test]
+fn a_script_of_short_commands_is_answered() {
+    let _seed = Seed(5);
+    let mut network = strangers(5, millis(30));
+    for number in 0..60 {
+        let took = ask(&mut network);
+        assert!(took <= millis(140), "command {number}: {took:?}");
+        network.stop_and_restart(A).unwrap();
+    }
+}

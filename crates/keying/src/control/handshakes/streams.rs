@@ -65,7 +65,7 @@ impl Handshakes {
             sessions.context.actions.push_back(Action::LookUp(key_name(&key)));
         }
         let Some(peer) = self.peer_of(sessions, id, (key, from), now) else { return };
-        if !sessions.peers.get_mut(peer).is_some_and(|peer| peer.may_offer(now)) {
+        if !sessions.peers.get_mut(peer).is_some_and(|peer| peer.may_begin_streams(now)) {
             self.channels.refuse(Reason::TooOften);
             return self.channels.close(id, CloseCode::TooOften, now);
         }

@@ -114,7 +114,7 @@ fn a_connection_for_streams_of_a_peer_without_a_session_begins_one_where_it_is()
 }
 
 #[test]
-fn a_peer_begins_no_more_connections_than_handshakes() {
+fn a_peer_begins_no_more_connections_than_a_script_needs() {
     let mut world = serving(2);
     let mut friend = rogue(&world, 1);
     let (began, mut count) = (world.now, 0);
@@ -122,7 +122,7 @@ fn a_peer_begins_no_more_connections_than_handshakes() {
         begin(&mut friend, &mut world, 1);
         count += lent(&mut world);
     }
-    let (rate, burst) = super::super::peer::OFFERS;
+    let (rate, burst) = super::super::peer::STREAM_OFFERS;
     let most = burst + rate * (world.now.since(began).as_secs() + 1);
     assert!(count > 1 && count as u64 <= most, "{count} of at most {most}");
     assert!(world.nodes[0].totals.drops.get(Reason::TooOften) > 0);
