@@ -6,8 +6,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use strait_node::config::{Config, template};
+use strait_node::login::lacking_for_logins;
 use strait_node::network::{DefaultPath, Forecast, forecast};
-use strait_node::privileges::{ServiceUser, UserError};
+use strait_node::privileges::{ServiceUser, UserError, find_group, is_root};
 use strait_node::report::{FolderReport, ManualReport};
 
 use crate::failure::{CommandResult, Failure};
@@ -54,6 +55,8 @@ pub(crate) fn init(flags: &flags::Init) -> CommandResult {
 pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     let config = load(&flags.file)?;
     let key = config.private_key().map_err(Failure::new)?;
+    let user = user(&config)?;
+    find_group(config.node.group.as_deref()).map_err(Failure::new)?;
     line(format_args!(
         "{}: valid. Interface {}, {}, {}",
         flags.file.display(),
@@ -77,7 +80,12 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
         line(format_args!("quiet: {loss}"))?;
     }
     folders(&config)?;
-    print(user(&config)?.as_bytes())?;
+    if is_root() {
+        for lacking in lacking_for_logins(&config.logins) {
+            line(format_args!("WARNING: {lacking}"))?;
+        }
+    }
+    print(user.as_bytes())?;
     print(host(&config, &forecast(&config)).as_bytes())?;
     if config.peers.is_empty() {
         line("note: there is no [[peer]] section, so the tunnel has no peer")?;

@@ -13,16 +13,11 @@ mod stream;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use strait_node::interrupt::EndSignal;
-use strait_node::poll::{self, PollFd};
 use strait_transfer::folder::{Folder, FolderRules, SymlinkRule};
 use strait_transfer::message::{Asked, Hello, TransferOptions};
 use strait_transfer::path::{EntryPath, Printable};
@@ -36,6 +31,7 @@ use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{GetFiles, SendFiles, SyncFiles, TransferFlags};
 use crate::output::tell;
 use crate::silence::{self, SilenceWatch};
+use crate::stopping::until_asked_to_end;
 use address::PeerPlace;
 pub(crate) use delivery::{deliver, is_delivered};
 pub(crate) use limit::Limited;
@@ -265,34 +261,6 @@ fn push_from(
 fn pushing(place: PeerPlace, transfer: [u8; 16], options: TransferOptions) -> Result<Hello, Failure> {
     let asked = Asked::Push { folder: place.folder, place: place.path, options };
     Ok(Hello { transfer, nonce: random()?, asked })
-}
-
-/// Does `work`, and ends it by `stop` if a signal asks for that; returns its result, and whether one did.
-fn until_asked_to_end<T>(stop: &(impl Fn() + Sync), work: impl FnOnce() -> T) -> Result<(T, bool), Failure> {
-    let failed = || Failure::doing("wait for signals");
-    let signal = EndSignal::any().map_err(failed())?;
-    let (done, ended) = UnixStream::pair().map_err(failed())?;
-    let result = thread::scope(|scope| {
-        let (signal, ended) = (&signal, &ended);
-        let asked = scope.spawn(move || {
-            let mut both = [PollFd::readable(signal.as_fd()), PollFd::readable(ended.as_fd())];
-            while poll::wait(&mut both, None).is_ok() {
-                if signal.came() {
-                    stop();
-                    return true;
-                }
-                if both.iter().skip(1).any(PollFd::is_ready) {
-                    break;
-                }
-            }
-            false
-        });
-        let result = work();
-        drop(done);
-        (result, asked.join().unwrap_or_default())
-    });
-    signal.release();
-    Ok(result)
 }
 
 /// Runs a transfer over a stream and shows it. With `again`, it is begun once more over another stream to this place, if the first

@@ -22,6 +22,7 @@ mod show;
 mod silence;
 mod ssh;
 mod status_line;
+mod stopping;
 #[cfg(feature = "top")]
 mod top;
 mod why;

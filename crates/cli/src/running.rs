@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use strait_node::background::{self, BackgroundError};
 use strait_node::client::{self, ClientError};
 use strait_node::daemon::{ServiceMains, StartError};
 use strait_node::direct::DirectError;
 use strait_node::private_daemon::own_configuration;
 use strait_node::tun::TunError;
-use strait_node::{background, daemon, logging, network, runtime};
+use strait_node::{daemon, logging, network, runtime};
 
 use crate::failure::{Code, CommandResult, Failure};
 use crate::flags::{self, LogForm};
@@ -74,7 +75,15 @@ fn in_background(flags: &flags::Up) -> CommandResult {
     let process = background::start(&arguments, &log).map_err(|error| {
         // The daemon wrote its failure as this program writes them.
         let said = error.to_string();
-        Failure::new(said.strip_prefix("strait: ").unwrap_or(&said))
+        let failure = Failure::new(said.strip_prefix("strait: ").unwrap_or(&said));
+        match error {
+            BackgroundError::Ended { code: Some(code), .. }
+                if code == i32::from(Code::Environment.number()) =>
+            {
+                failure.code(Code::Environment)
+            }
+            _ => failure,
+        }
     })?;
     line(format_args!("{interface} is up (process {process}, log {})", log.display()))?;
     Ok(())

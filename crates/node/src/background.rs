@@ -42,9 +42,14 @@ pub enum BackgroundError {
     /// The program cannot be started again.
     #[error("cannot start the tunnel in the background: {0}; try --foreground")]
     Start(#[source] io::Error),
-    /// It started and ended; what it said.
-    #[error("{0}")]
-    Ended(String),
+    /// It started and ended.
+    #[error("{said}")]
+    Ended {
+        /// Its words.
+        said: String,
+        /// Its exit code; none if a signal ended it.
+        code: Option<i32>,
+    },
     /// It is neither up nor has it ended.
     #[error("the tunnel is not up after {} s; see {}", PATIENCE.as_secs(), log.display())]
     TooSlow {
@@ -84,10 +89,11 @@ pub(crate) fn start_program(command: Command, file: &mut File, log: &Path) -> Re
         Ok(0) => {
             // One that closed it may still run. Where it was killed, its process with the privileges puts the network back by itself.
             wait_for(ENDING, || !matches!(child.try_wait(), Ok(None)));
-            if !matches!(child.try_wait(), Ok(Some(status)) if status.code().is_some()) {
+            let code = child.try_wait().ok().flatten().and_then(|status| status.code());
+            if code.is_none() {
                 end(&mut child);
             }
-            Err(BackgroundError::Ended(said(file, begin)))
+            Err(BackgroundError::Ended { said: said(file, begin), code })
         }
         Ok(_) => Ok(child),
         Err(_) => {
@@ -220,7 +226,7 @@ mod tests {
         let rest = "(while kill -0 $$; do sleep 0.1; done; sleep 0.5; : >\"$0\") & kill -9 $$";
         command.args(["-c", rest]).arg(&done);
         let started = start_program(command, &mut open(&log).unwrap(), &log);
-        assert!(matches!(started, Err(BackgroundError::Ended(_))), "{started:?}");
+        assert!(matches!(started, Err(BackgroundError::Ended { .. })), "{started:?}");
         assert!(done.exists());
         fs::remove_dir_all(&folder).unwrap();
     }

@@ -17,6 +17,7 @@
 mod account;
 mod ending;
 mod folder;
+mod forecast;
 mod kerberos;
 mod launch;
 mod modes;
@@ -31,6 +32,7 @@ mod workers;
 
 pub use account::Account;
 pub use folder::{SessionChannel, SessionListener};
+pub use forecast::lacking_for_logins;
 pub use kerberos::{KerberosDemand, refused_before_kerberos};
 pub use launch::{Launch, Launcher};
 pub use pam::PamError;

@@ -12,8 +12,7 @@ use caps::{CapSet, Capability, CapsHashSet};
 use crate::process::checked;
 pub(crate) use confine::confine_reader;
 pub use confine::{Confinement, confine, confine_to};
-pub(crate) use user::find_group;
-pub use user::{ServiceUser, UserError};
+pub use user::{ServiceUser, UserError, find_group};
 
 /// Why privileges could not be dropped.
 #[derive(Debug, thiserror::Error)]

@@ -22,10 +22,13 @@ use crate::flags::FetchFlags;
 use crate::outbox::OutboxHome;
 use crate::output::note;
 use crate::silence::SilenceWatch;
+use crate::stopping::{stopped, until_asked_to_end};
 use crate::units::counted;
 pub(crate) use later::LettersLater;
 pub(crate) use told::FetchTold;
 
+/// The number of the keyboard's signal (signal(7), SIGINT).
+const KEYBOARD: i32 = 2;
 /// Digits of a transfer's whole name.
 const DIGITS: usize = 32;
 
@@ -40,7 +43,8 @@ pub(crate) fn fetch(flags: &FetchFlags) -> CommandResult {
     let from = flags.from.as_deref().map(|name| home.peer(name)).transpose()?;
     let elsewhere = elsewhere(flags)?;
     let places = ArrivalPlaces::new(&config, elsewhere);
-    let fetching = Fetching { flags, home: &home, broker: &broker, ids: &ids, from };
+    let fetching =
+        Fetching { flags, home: &home, broker: &broker, ids: &ids, from, stream: Mutex::default() };
     let Some(pause) = flags.wait else { return fetching.once(&places) };
     let later = RefCell::new(LettersLater::default());
     let mut complaint = String::new();
@@ -67,12 +71,25 @@ struct Fetching<'a> {
     broker: &'a str,
     ids: &'a [String],
     from: Option<PublicKey>,
+    /// The stream of the visit that is under way, if it has one.
+    stream: Mutex<Weak<PeerStream>>,
 }
 
 impl Fetching<'_> {
     /// Fetches what is there.
     fn once(&self, places: &ArrivalPlaces) -> CommandResult {
-        let (tally, missing) = self.visit(places, None)?;
+        let hang_up = || match self.stream() {
+            Some(stream) => stream.hang_up(),
+            // The broker is not reached yet: there is nothing to end in order.
+            None => std::process::exit(Code::Signal(KEYBOARD).number().into()),
+        };
+        let (visited, was_asked) = until_asked_to_end(&hang_up, || self.visit(places, None))?;
+        if was_asked && visited.as_ref().is_ok_and(|(tally, _)| tally.failed == 0) {
+            return visited.map(drop);
+        } else if was_asked {
+            return Err(stopped(None));
+        }
+        let (tally, missing) = visited?;
         if let Some(missing) = missing {
             let words =
                 format!("no transfer to this node at {} has a name that begins with {missing}", self.broker);
@@ -93,6 +110,10 @@ impl Fetching<'_> {
             wrong.push(format!("{failed_entries} of the files were not written"));
         }
         if wrong.is_empty() { Ok(()) } else { Err(Failure::new(wrong.join(", "))) }
+    }
+
+    fn stream(&self) -> Option<Arc<PeerStream>> {
+        self.stream.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// One visit: what it came to, and the first name that is none in the inbox.
@@ -133,17 +154,14 @@ impl Fetching<'_> {
         };
         let FetchFlags { tunnel, priority, max_rate, .. } = self.flags;
         // What is opened says itself what it waits for.
-        let current: Mutex<Weak<PeerStream>> = Mutex::default();
-        let current = || current.lock().unwrap_or_else(PoisonError::into_inner);
         let open = || -> Result<BrokerLink, NoStream> {
             let link = BrokerLink::open(tunnel.as_deref(), self.broker, *priority, *max_rate)?;
-            *current() = Arc::downgrade(&link.stream);
+            *self.stream.lock().unwrap_or_else(PoisonError::into_inner) = Arc::downgrade(&link.stream);
             Ok(link)
         };
-        let stream = || current().upgrade();
-        let silent = || stream().map(|stream| stream.silent().min(told.quiet())).unwrap_or_default();
+        let silent = || self.stream().map(|stream| stream.silent().min(told.quiet())).unwrap_or_default();
         let show = |silence: Option<&str>| {
-            if stream().is_some() {
+            if self.stream().is_some() {
                 told.show(silence);
             }
         };

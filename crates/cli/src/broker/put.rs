@@ -27,6 +27,7 @@ use crate::flags::PutFlags;
 use crate::outbox::{self, OutboxHome};
 use crate::output::note;
 use crate::silence::{self, SilenceWatch};
+use crate::stopping::until_asked_to_end;
 use crate::units::{counted, span};
 use meter::PutMeter;
 
@@ -79,12 +80,18 @@ pub(crate) fn put(flags: &PutFlags) -> CommandResult {
         hang_up: &hang_up,
         rate: rate(flags, &link),
     };
-    let ended = SilenceWatch::of_transfer(&plan.broker, flags.json, rate_of_link).during(
-        || stream.silent().min(meter.quiet()),
-        |silence| meter.show(silence),
-        || upload(link.client, journal, &mut objects, &order, means),
-    );
+    let work = || {
+        SilenceWatch::of_transfer(&plan.broker, flags.json, rate_of_link).during(
+            || stream.silent().min(meter.quiet()),
+            |silence| meter.show(silence),
+            || upload(link.client, journal, &mut objects, &order, means),
+        )
+    };
+    let (ended, was_asked) = until_asked_to_end(&hang_up, work)?;
     stream.hang_up();
+    if was_asked && ended.is_err() {
+        return Err(meter.stopped());
+    }
     meter.finish(ended.as_ref().ok(), order.expires);
     outcome(&plan.broker, ended)
 }

@@ -9,10 +9,11 @@ use strait_transfer::outbox::TransferProgress;
 use strait_transfer::path::Printable;
 use strait_transfer::session::{Tally, TransferEvent};
 
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output::{note, tell};
 use crate::pace::Pace;
 use crate::status_line::StatusLine;
+use crate::stopping::stopped;
 use crate::units::{bytes, per_second, ratio, span};
 
 /// Characters of a name that is shown.
@@ -105,11 +106,7 @@ impl TransferMeter {
     /// The failure of a transfer that a signal stopped, with how far it was.
     pub(super) fn stopped(&self) -> Failure {
         self.terminal.clear();
-        let far =
-            self.now.lock().map(|state| (state.moved + state.held, state.announced)).unwrap_or_default();
-        Failure::new(format!("stopped at {} of {}", bytes(far.0), bytes(far.1)))
-            .remedy("run the same command again: it goes on where it stopped")
-            .code(Code::Interrupted)
+        stopped(self.now.lock().ok().map(|state| (state.moved + state.held, state.announced)))
     }
 
     /// Says how the transfer ended.

@@ -68,6 +68,13 @@ impl RunningCommand {
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
+    /// Has the keyboard's signal end it; returns its exit code.
+    pub(crate) fn interrupt(&mut self) -> Option<i32> {
+        let number = self.process.0.id().to_string();
+        assert!(Command::new("kill").args(["-INT", &number]).status().unwrap().success());
+        self.process.0.wait().unwrap().code()
+    }
+
     /// Waits until it has ended well; returns what it said on standard output.
     pub(crate) fn end(&mut self) -> String {
         let status = self.process.0.wait().unwrap();

@@ -146,6 +146,9 @@ impl FromStr for Endpoint {
         if given.ends_with(']') {
             return Err(BadEndpoint::NoPort { given: owned() });
         }
+        if host.parse::<std::net::Ipv6Addr>().is_ok() {
+            return Err(BadEndpoint::Brackets { given: host.to_owned() });
+        }
         let number: Option<u16> = port.parse().ok().filter(|number| *number != 0);
         let number = number.ok_or_else(|| BadEndpoint::Port { port: port.to_owned() })?;
         if let Ok(address) = given.parse::<SocketAddr>() {

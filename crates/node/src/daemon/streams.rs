@@ -194,7 +194,7 @@ impl StreamRelay {
             let mut quiet = true;
             while let Some(event) = self.core.poll_event() {
                 quiet = false;
-                self.take(event, now);
+                self.take(event, control, now);
             }
             let core = &mut self.core;
             self.sockets.retain(|key, socket| socket.carry(core, *key, now));
@@ -219,7 +219,7 @@ impl StreamRelay {
         self.core.next_train(now)
     }
 
-    fn take(&mut self, event: StreamEvent, now: Time) {
+    fn take(&mut self, event: StreamEvent, control: &Control, now: Time) {
         match event {
             StreamEvent::Accepted { peer, key, stream } => {
                 self.heads.insert(stream, PendingHead::new(peer, key, now));
@@ -238,7 +238,8 @@ impl StreamRelay {
             StreamEvent::Lost(key, lost) => {
                 self.heads.remove(&key);
                 if let Some(opening) = self.opening.remove(&key) {
-                    answer(&opening.client, &refused(&lost));
+                    let failed = opening.peer.and_then(|peer| no_session(control, peer));
+                    answer(&opening.client, &refused(&failed.unwrap_or(lost.clone())));
                 }
                 // Closed without its end being said: what came of it is not all.
                 if !self.sockets.get_mut(&key).is_some_and(|socket| socket.lost(&lost, now)) {
@@ -316,6 +317,12 @@ impl StreamRelay {
         // A login ends when its client gave it up, and waits for one that was lost.
         Some(if is_login { RelaySocket::telling(socket, request) } else { RelaySocket::new(socket, request) })
     }
+}
+
+/// Returns why there is no session with a peer, if the last attempt says so: that is why it has no stream.
+fn no_session(control: &Control, peer: PeerId) -> Option<StreamLost> {
+    let status = control.status(peer).filter(|status| status.association.is_none())?;
+    Some(StreamLost::NoConnection(status.last_failure?.0.to_string()))
 }
 
 fn refused(lost: &StreamLost) -> Answer {

@@ -58,6 +58,11 @@ pub enum PamError {
     Limit(#[source] io::Error),
 }
 
+/// Returns true if there is a file that says what modules give an account.
+pub(super) fn has_service() -> bool {
+    FOLDERS.iter().any(|file| Path::new(file).is_file())
+}
+
 /// An account's session with PAM; dropped, it is closed.
 pub(super) struct PamSession {
     library: Library,
@@ -116,7 +121,7 @@ impl PamSession {
 
     /// What both begin with.
     fn begin(login: PamLogin<'_>) -> Result<PamSession, PamError> {
-        if !FOLDERS.iter().any(|file| Path::new(file).is_file()) {
+        if !has_service() {
             return Err(PamError::NoService);
         }
         let library = Library::load()?;

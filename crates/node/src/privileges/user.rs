@@ -149,7 +149,7 @@ fn entry(name: &str) -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// [`UserError::NoGroup`] when a name is given that the system does not know.
-pub(crate) fn find_group(named: Option<&str>) -> Result<Option<u32>, UserError> {
+pub fn find_group(named: Option<&str>) -> Result<Option<u32>, UserError> {
     match (group(named.unwrap_or(DEFAULT)), named) {
         (None, Some(name)) => Err(UserError::NoGroup { name: name.to_owned() }),
         (Some(number), None) if !is_root() && !is_own_group(number) => Ok(None),

@@ -37,11 +37,18 @@ impl TroubleReport {
 
 /// The state of a peer with keys of sessions, which there is a route to or not.
 pub(crate) fn state(status: &PeerStatus, has_route: bool) -> &'static str {
+    // Another node may be in the place of one that said that it was being stopped.
+    let since = status.last_failure.as_ref().is_some_and(|(_, at)| Some(*at) > status.away_since);
     match (status.state, status.last_failure.as_ref().map(|(why, _)| why)) {
         (PeerState::NoAnswer | PeerState::Connecting, _) if status.endpoint.is_some() && !has_route => {
             "no-route"
         }
         (PeerState::Connecting, Some(HandshakeFailure::WrongKey | HandshakeFailure::RefusedThere { .. })) => {
+            "refused"
+        }
+        (PeerState::Down, Some(HandshakeFailure::WrongKey | HandshakeFailure::RefusedThere { .. }))
+            if since =>
+        {
             "refused"
         }
         (PeerState::Connecting, Some(HandshakeFailure::Unresolved(_))) => "name-not-found",
@@ -127,6 +134,14 @@ mod tests {
             (PeerState::Up, None, true, "up", "up"),
             (PeerState::NoAnswer, None, true, "no-answer", "no answer for 12 s"),
             (PeerState::Down, None, true, "down", "down, stopped there 12 s ago"),
+            (
+                PeerState::Down,
+                Some(HandshakeFailure::WrongKey),
+                true,
+                "refused",
+                "refused: the node at this endpoint has another public key; check `public_key` and `endpoint`",
+            ),
+            (PeerState::Down, Some(HandshakeFailure::TimedOut), true, "down", "down, stopped there 12 s ago"),
             (PeerState::NoAnswer, None, false, "no-route", "no route to 198.18.0.2:51820"),
             (PeerState::Connecting, None, true, "connecting", "connecting (attempt 1, next in 7 s)"),
             (

@@ -8,10 +8,12 @@ use strait_transfer::broker::upload::{ObjectSize, UploadEvent, UploadTally};
 use strait_transfer::path::Printable;
 
 use super::name;
+use crate::failure::Failure;
 use crate::files::day_and_time;
 use crate::output::{note, tell};
 use crate::pace::Pace;
 use crate::status_line::StatusLine;
+use crate::stopping::stopped;
 use crate::units::{bytes, counted, per_second, ratio, span};
 
 /// The time that a command runs before a line shows how far it is.
@@ -105,6 +107,13 @@ impl PutMeter {
     /// Returns for how long nothing has happened.
     pub(super) fn quiet(&self) -> Duration {
         self.now.lock().unwrap_or_else(PoisonError::into_inner).pace.quiet()
+    }
+
+    /// The failure of an upload that a signal stopped, with how far it was.
+    pub(super) fn stopped(&self) -> Failure {
+        self.terminal.clear();
+        let now = self.now.lock().unwrap_or_else(PoisonError::into_inner);
+        stopped((now.announced > 0).then_some((now.read, now.announced)))
     }
 
     /// Says how it ended.

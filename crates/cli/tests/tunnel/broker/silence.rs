@@ -50,3 +50,36 @@ fn a_command_at_a_broker_that_hangs_says_so_and_goes_on() {
         assert!(fs::read(scene.source().join(name)).unwrap() == fs::read(scene.here().join(name)).unwrap());
     }
 }
+
+#[test]
+fn a_put_and_a_fetch_that_a_signal_stops_say_how_to_go_on() {
+    if !allowed_with_broker() {
+        return;
+    }
+    let mut scene = Scene::new();
+    scene.start_sender();
+    scene.start_receiver();
+    let content = noise(8_000_000, 7);
+    fs::write(scene.source().join("f"), &content).unwrap();
+    let (sender, receiver) = (scene.sender.as_ref().unwrap(), scene.receiver.as_ref().unwrap());
+    let put = ["put", "f", "site-b", "--to", "site-c", "--max-rate", "8Mbit"];
+    let fetch = ["fetch", "site-b", "--into", ".", "--max-rate", "8Mbit"];
+    let links = [&scene.post.hosts.link, &scene.post.link];
+    for (link, (daemon, arguments, folder)) in
+        links.into_iter().zip([(sender, &put[..], scene.source()), (receiver, &fetch[..], scene.here())])
+    {
+        let before = link.traffic().unwrap();
+        let mut slow = daemon.command(arguments);
+        slow.current_dir(&folder);
+        let mut slow = RunningCommand::begin(slow, scene.dir.path(), arguments[0]);
+        let moved = || link.traffic().unwrap().since(before).bytes();
+        eventually("it moves", || moved() > 2_000_000);
+        assert_eq!(slow.interrupt(), Some(3), "{}", slow.errors());
+        for words in ["stopped", "run the same command again: it goes on where it stopped"] {
+            assert!(slow.errors().contains(words), "{}", slow.errors());
+        }
+        let again = daemon.command(&arguments[..arguments.len() - 2]).current_dir(&folder).output();
+        scene.good(again.unwrap());
+    }
+    assert!(fs::read(scene.here().join("f")).unwrap() == content);
+}

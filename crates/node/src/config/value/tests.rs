@@ -69,6 +69,7 @@ fn endpoints() {
         ("192.0.2.1", "`192.0.2.1` has no port; write \"192.0.2.1:51820\""),
         ("[2001:db8::1]", "`[2001:db8::1]` has no port; write \"[2001:db8::1]:51820\""),
         ("2001:db8::1", "an IPv6 endpoint is written in brackets: \"[2001:db8::1]:51820\""),
+        ("2001:db8::1:51820", "an IPv6 endpoint is written in brackets: \"[2001:db8::1]:51820\""),
         ("host:0", "`0` is not a port; write a number between 1 and 65535"),
         ("host:70000", "`70000` is not a port; write a number between 1 and 65535"),
         ("192.0.2.300:9", "`192.0.2.300` is neither an IP address nor a host name"),
