@@ -185,9 +185,9 @@ impl LiveConnection {
     /// Gives QUIC what leaves next in so many datagrams, or in fewer, which it returns. A stream's first datagram is always given: it
     /// takes turns with what QUIC has.
     fn give_next(&mut self, datagrams: u64) -> u64 {
-        // A datagram that only finds out whether the path carries takes nothing more of what a process wrote: that process would take
-        // it for a sign of the peer's.
-        let goes = |priority: &StreamPriority| *priority == StreamPriority::Now || !self.is_probing();
+        // While nothing is heard, nothing more is taken of what a process wrote: that process would take it for a sign of the peer's.
+        let silent = self.is_probing() || self.watch.is_still_silent(&self.quic);
+        let goes = |priority: &StreamPriority| *priority == StreamPriority::Now || !silent;
         let Some(priority) = self.pressing().filter(goes) else { return datagrams };
         let unit = u64::from(self.quic.current_mtu()).saturating_sub(AROUND).max(1);
         // No more than half a window: what the window keeps back would be in front of what is written next.

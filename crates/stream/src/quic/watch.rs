@@ -130,6 +130,11 @@ impl Watch {
         self.silent
     }
 
+    /// True if it is silent, and nothing was heard since that was looked at.
+    pub(super) fn is_still_silent(&self, quic: &Connection) -> bool {
+        self.silent && heard(quic) == self.heard
+    }
+
     /// Whether the peer may have lost it: nothing was heard since that was asked.
     pub(super) fn is_doubted(&self, quic: &Connection) -> bool {
         self.doubted_at.is_some() && heard(quic) == self.heard
