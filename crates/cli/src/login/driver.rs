@@ -208,7 +208,8 @@ impl DrivenSession {
                     self.take(stream);
                     true
                 }
-                Some(Err(NoRoad { failure, may_return: false })) => {
+                // A peer that never said anything is not one that is away for a while.
+                Some(Err(NoRoad { failure, may_return })) if !may_return || !self.ever_heard => {
                     self.fail(failure);
                     true
                 }
