@@ -98,7 +98,7 @@ pub(crate) fn greatest(figures: impl Iterator<Item = (String, f64)>) -> (String,
     (name, -value)
 }
 
-/// Whether all figures are in a range; the least and the greatest decide.
+/// A finding that holds if all figures are in a range; the least and the greatest decide.
 pub(crate) fn within(
     cells: impl Iterator<Item = (String, f64)>,
     range: core::ops::RangeInclusive<f64>,

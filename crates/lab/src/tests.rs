@@ -1,4 +1,4 @@
-//! What holds of all reports together.
+//! Tests of all reports together.
 
 use std::collections::BTreeSet;
 

@@ -35,7 +35,7 @@ pub fn ignore() {
 /// Starts a thread that none of these reaches: they are for the one that waits for them ([`EndSignal`]), whichever was there first.
 ///
 /// # Errors
-/// When the system has no room for another thread.
+/// An error of the system that has no room for another thread.
 pub fn spawn<T: Send + 'static>(
     name: &str,
     body: impl FnOnce() -> T + Send + 'static,

@@ -225,7 +225,7 @@ impl PeerRecord {
         self.offers.take(1, now)
     }
 
-    /// Whether it may have a connection for streams at `now`; if so, that is one of those that it begins.
+    /// Takes a connection for streams at `now` off those that it may begin. Returns false if it may not.
     pub(crate) fn may_begin_streams(&mut self, now: Time) -> bool {
         self.stream_offers.take(1, now)
     }

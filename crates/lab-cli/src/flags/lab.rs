@@ -55,7 +55,7 @@ pub(crate) enum LabTables {
     Paths(LabPaths),
 }
 
-/// In which form figures are printed.
+/// The form in which figures are printed.
 #[derive(Debug, Args)]
 pub(crate) struct LabForm {
     /// Print one JSON document instead of tables
@@ -66,10 +66,10 @@ pub(crate) struct LabForm {
     pub(crate) csv: bool,
 }
 
-/// What is printed of a lab report, and how much is measured for it.
+/// The form of a lab report, and how much is measured for it.
 #[derive(Debug, Args)]
 pub(crate) struct LabOutput {
-    /// In which form figures are printed.
+    /// The form in which figures are printed.
     #[command(flatten)]
     pub(crate) form: LabForm,
     /// Measure for a few seconds only: to see that all is well, not for figures
@@ -192,7 +192,7 @@ pub(crate) struct LabVerify {
     /// Send the Calgary corpus's pic, trans and book1 from this folder, instead of generated pages and records
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) corpus: Option<PathBuf>,
-    /// In which form figures are printed.
+    /// The form in which figures are printed.
     #[command(flatten)]
     pub(crate) form: LabForm,
     /// A few links and methods, a second each: to see that all is well, not for figures
@@ -230,7 +230,7 @@ pub(crate) struct LabCrime {
     /// What cookies and fillers follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// In which form figures are printed.
+    /// The form in which figures are printed.
     #[command(flatten)]
     pub(crate) form: LabForm,
     /// Two cookies and 1,000 packets each: to see that all is well, not for figures
@@ -254,7 +254,7 @@ pub(crate) struct LabPaths {
     /// What loss, jitter and the scripted changes of shared links follow from
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// In which form figures are printed.
+    /// The form in which figures are printed.
     #[command(flatten)]
     pub(crate) form: LabForm,
     /// Ten seconds of each path: to see that all is well, not for figures

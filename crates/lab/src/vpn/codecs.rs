@@ -256,7 +256,7 @@ pub(super) fn claims(here: Option<&claims::CodecPair>) -> Vec<Claim> {
     judged(&claims::RULES, &sets.collect::<Vec<_>>())
 }
 
-/// What is counted, and what the paper leaves open.
+/// Notes on what is counted, and on what the paper leaves open.
 fn notes(lzs: bool) -> Vec<String> {
     let mut notes = vec![
         "a ratio is all bytes before over all bytes after; as in Table 4 blocks that grew count as they grew, though \

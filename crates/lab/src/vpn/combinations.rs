@@ -120,7 +120,7 @@ impl Combinations {
     }
 }
 
-/// What the paper says, section by section: of all combinations by these figures, and of Tables 1, 2 and 4 to 6, with which a pipeline
+/// Judges what the paper says, section by section: of all combinations by these figures, and of Tables 1, 2 and 4 to 6, with which a pipeline
 /// has nothing to do, by its own.
 fn claims(pipeline: Option<PipelineSize>, sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
     let mut claims = Vec::new();

@@ -1,4 +1,4 @@
-//! What of logins would not work if a daemon of root started now.
+//! A forecast of what would keep logins from being given if a daemon of root started now.
 
 use super::pam::has_service;
 use super::{Account, PamError};

@@ -89,7 +89,7 @@ pub(crate) struct Over;
 type Wrong = &'static str;
 
 impl Desk {
-    /// The desk of a transfer; in a dry run, what is wanted is told, and not sent.
+    /// The desk of a transfer; in a dry run, an event says what is wanted, and nothing is sent.
     pub(crate) fn new(dry_run: bool) -> Desk {
         Desk { sheet: Mutex::new(Sheet { dry_run, ..Sheet::default() }), changed: Condvar::new() }
     }

@@ -20,7 +20,7 @@ use crate::sched::pattern::Pattern;
 const SEALED: [usize; 2] = [64, 1_400];
 /// The same of a packet and of a bundle that are compressed.
 const COMPRESSED: [usize; 2] = [1_400, 16_384];
-/// How often and how long.
+/// The number of measurements, and the time of each.
 pub(in crate::sched) const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(20));
 /// Cores.
 const CORES: [usize; 2] = [1, 4];
@@ -36,7 +36,7 @@ struct Case {
     joined: bool,
 }
 
-/// What a core of this machine takes for a small and a large job: bytes and nanoseconds.
+/// The times of a small and a large job on a core of this machine: bytes and nanoseconds.
 struct JobTimes {
     name: &'static str,
     jobs: [(usize, RunValues); 2],
@@ -59,7 +59,7 @@ impl Today {
         Ok(Today { times, patterns, cases: cases.into_iter().zip(outcomes).collect() })
     }
 
-    /// What was measured.
+    /// A table of what was measured.
     fn times(&self) -> LabTable {
         let (subject, unit) = ("jobs on one core of this machine", FigureUnit::Microseconds);
         let mut table = LabTable::new(Exhibit::Section("V"), subject, unit, Comparison::Quotient, ["time"]);
@@ -94,7 +94,7 @@ impl Today {
     }
 }
 
-/// What packets are sealed with, and what bundles of text are compressed with: as long as it takes a core of this machine.
+/// Measures how long a core of this machine takes to seal packets and to compress bundles of text.
 fn measured(stopwatch: RepeatTimer) -> Result<[JobTimes; 2], Error> {
     rate::calibrate();
     let sealing = JobTimes::of("AES-128-GCM", SEALED, |bytes| {

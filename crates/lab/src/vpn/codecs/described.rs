@@ -1,4 +1,4 @@
-//! LZS with a matcher as section 5.2 of the paper describes the authors' own, which nobody else has: "an infrequently updated order-3
+//! LZS with a matcher as section 5.2 of the paper describes the authors' own, which was not published: "an infrequently updated order-3
 //! hash table", and less than "the full compression power of LZS".
 
 /// Places of the table, as a power of two: with four bytes each the most that the paper's 50 KB hold.
@@ -68,7 +68,7 @@ const fn length_code(length: usize) -> (u32, u32) {
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
-    /// How many of the last byte are still free.
+    /// Bits of the last byte that are still free.
     free: u32,
 }
 

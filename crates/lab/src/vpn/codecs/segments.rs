@@ -10,7 +10,7 @@ use crate::corpus::CorpusFile;
 
 /// IPComp's header, which each compressed block has (RFC 3173 section 3.1, section 5.4 of the paper).
 const IPCOMP_HEADER: usize = 4;
-/// What zlib puts around DEFLATE, two bytes and a checksum (RFC 1950 section 2.2): the paper took zlib 1.1.3 as it is (section 5.2).
+/// Bytes that zlib puts around DEFLATE, two and a checksum (RFC 1950 section 2.2): the paper took zlib 1.1.3 as it is (section 5.2).
 const ZLIB_WRAPPER: usize = 6;
 
 /// Both ends of the connection: any two hosts (RFC 3849) and ports.

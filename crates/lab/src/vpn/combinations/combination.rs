@@ -27,7 +27,7 @@ pub struct Combination {
     pub seconds: Times,
     /// The time without compression over the time with it, headers counted (section 6.1).
     pub speedup: f64,
-    /// Whether the inequality says that compression pays (section 6.2); nothing without compression, and in a pipeline, for which it is not.
+    /// True if the inequality says that compression pays (section 6.2); nothing without compression, and in a pipeline, for which it is not.
     pub inequality: Option<bool>,
     /// The segment that sets the pace of a pipeline; nothing where stages come one after another.
     pub slowest: Option<&'static str>,

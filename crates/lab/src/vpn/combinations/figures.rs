@@ -47,7 +47,7 @@ pub(super) fn papers(parameters: &Parameters, source: &str) -> Vec<(LabTable, Fi
     FIGURES.into_iter().filter_map(one).collect()
 }
 
-/// What stands behind the names of files.
+/// The end of the names of files.
 fn suffix(parameters: &Parameters) -> &'static str {
     parameters.pipeline.map_or("", |_| "-pipeline")
 }

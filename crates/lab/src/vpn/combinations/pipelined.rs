@@ -16,7 +16,7 @@ use crate::vpn::transaction::PAYLOADS;
 /// Clients that share a link and a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PipelineSize {
-    /// How many.
+    /// Their number.
     pub clients: NonZeroU32,
     /// Processors of each of them, and of the server.
     pub processors: NonZeroU32,
@@ -50,7 +50,7 @@ impl PipelineSize {
 }
 
 impl Parameters {
-    /// What stands behind the names of tables and figures.
+    /// The end of the names of tables and figures.
     pub(super) fn form(&self) -> String {
         self.pipeline.map_or_else(String::new, |size| format!(", {}", size.words()))
     }
@@ -60,7 +60,7 @@ impl Parameters {
         self.pipeline.map(|size| size.by_packet().slowest(stages).0.name())
     }
 
-    /// How often a packet of each client passes: with stages one after another, the time of all of them.
+    /// The time between two packets of each client that pass: with stages one after another, the time of all of them.
     pub(super) fn pace(&self, stages: &Stages) -> f64 {
         self.pipeline.map_or_else(|| stages.total(), |size| size.by_packet().slowest(stages).1).0
     }
@@ -96,7 +96,7 @@ pub(super) fn tables(parameters: &Parameters, size: PipelineSize) -> [LabTable; 
     ]
 }
 
-/// How many times as many packets pass as with one processor everywhere, without compression.
+/// The packets that pass, over those with one processor everywhere, without compression.
 fn over_one(
     parameters: &Parameters,
     cell: ParameterCell,

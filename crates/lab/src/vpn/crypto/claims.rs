@@ -13,11 +13,11 @@ pub(in crate::vpn) struct ClaimRates {
     pub(super) zeros: Option<[f64; 4]>,
     /// DES encrypts and decrypts. The paper does not have it.
     pub(super) des: Option<[[f64; 3]; 2]>,
-    /// How many processors there are, if more than one, and how much faster all at once are than one. The paper does not have it.
+    /// The number of processors, if there are several, and the factor by which all at once are faster than one. The paper does not have it.
     pub(super) processors: Option<(f64, [f64; 4])>,
 }
 
-/// What section 1 says of processors in number.
+/// The sentence of section 1 about processors in number.
 pub(in crate::vpn) const NEARLY_LINEAR: &str = "a multiprocessor system can achieve nearly linear speedup by assigning individual \
     packets or connections to single processing elements";
 /// "Nearly linear": at least this share of as many times as there are processors.

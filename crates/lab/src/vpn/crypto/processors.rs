@@ -9,9 +9,9 @@ use crate::measure::{RepeatTimer, RunValues};
 use crate::parallel;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabTable};
 
-/// How much faster than one they are, with the paper's algorithms.
+/// The factors by which they are faster than one, with the paper's algorithms.
 pub(super) struct Processors {
-    /// How many there are: two or more.
+    /// Their number: two or more.
     pub(super) number: usize,
     /// By algorithm, the sum of their rates over the rate of one right before.
     pub(super) times: [RunValues; 4],
