@@ -242,11 +242,12 @@ fn push_from(
     run(flags, stream, (Some(place), None), |ends, watch| {
         let copies = if options.dry_run { None } else { kept::copies(&node, place) };
         let mut origin = origin(paths, &options, allow_empty)?.keeping(copies);
+        let names = options.dry_run && !flags.json;
         let event = |event: TransferEvent| match &event {
-            TransferEvent::Removed { path } if options.dry_run && !flags.json => {
+            TransferEvent::Removed { path } if names => {
                 tell(format_args!("would remove {}", Printable(path)));
             }
-            TransferEvent::Begun { path, .. } if options.dry_run && !flags.json => {
+            TransferEvent::Begun { path, .. } if names => {
                 tell(format_args!("would send {}", Printable(path)));
                 (watch.event)(event);
             }

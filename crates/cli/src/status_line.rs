@@ -94,7 +94,7 @@ fn columns() -> usize {
 
 /// Returns the beginning of `text` that fits into one column less than there are, as the cursor has one. A character that is not ASCII
 /// counts twice, which is the most that it takes.
-fn cut(text: &str, columns: usize) -> &str {
+pub(crate) fn cut(text: &str, columns: usize) -> &str {
     let mut room = columns.saturating_sub(1);
     let end = text.char_indices().find(|(_, character)| {
         let wide = if character.is_ascii() { 1 } else { 2 };

@@ -206,6 +206,13 @@ pub struct OpenedStream {
     pub kerberos: Option<KerberosWay>,
 }
 
+/// Returns true if the node has closed a stream: as a reset where it had not read all.
+#[must_use]
+pub fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
+}
+
 /// Opens a stream to a service of `peer` over the daemon of `interface`: the first bytes to write name the service.
 ///
 /// # Errors

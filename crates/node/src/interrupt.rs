@@ -54,8 +54,8 @@ pub struct EndSignal {
 }
 
 impl EndSignal {
-    /// From here on a supervisor's (`SIGTERM`) is read. To be called before there is any thread but of [`spawn`], and after processes were started that are
-    /// to be ended by it.
+    /// From here on a supervisor's (`SIGTERM`) is read. To be called before there is any thread but of [`spawn`], and after processes were
+    /// started that are to be ended by it.
     ///
     /// # Errors
     /// When the process has no file descriptor left.

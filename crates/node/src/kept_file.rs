@@ -20,15 +20,15 @@ pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Puts a new file in the place of the old one. `draft` tells those apart that may write at the same time.
-pub(crate) fn replace(path: &Path, bytes: &[u8], draft: &str) -> io::Result<()> {
+/// Puts a new file in the place of the old one. Processes that write at the same time have a draft each.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     runtime::make(folder).map_err(io::Error::other)?;
     let mut hidden = OsString::from(".");
     hidden.push(name);
-    hidden.push(draft);
+    hidden.push(format!(".{}", std::process::id()));
     let draft = folder.join(hidden);
     let written = fill(&draft, bytes).and_then(|()| fs::rename(&draft, path));
     if written.is_err() {

@@ -112,7 +112,7 @@ fn write(path: &Path, on: Measurer, speed: &MachineSpeed) -> io::Result<()> {
         suites: speed.ranking.nanos_per_packet,
         codecs: speed.calibration.numbers(),
     };
-    kept_file::replace(path, &serde_json::to_vec(&kept)?, &format!(".{}", std::process::id()))
+    kept_file::replace(path, &serde_json::to_vec(&kept)?)
 }
 
 #[cfg(test)]

@@ -85,8 +85,9 @@ impl Fetching<'_> {
         };
         let (visited, was_asked) = until_asked_to_end(&hang_up, || self.visit(places, None))?;
         if was_asked && visited.as_ref().is_ok_and(|(tally, _)| tally.failed == 0) {
-            return visited.map(drop);
-        } else if was_asked {
+            return Ok(());
+        }
+        if was_asked {
             return Err(stopped(None));
         }
         let (tally, missing) = visited?;

@@ -1,7 +1,7 @@
 //! A stream to a service of a peer: its files, or what it keeps as a broker.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -263,13 +263,11 @@ impl PeerStream {
     fn why_ended(&self, error: &io::Error) -> String {
         let silent = self.silent();
         let silence = (silent >= silence::patience(self.link)).then(|| silence::words(&self.peer, silent));
-        match error.kind() {
-            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => {
-                let why = silence.map_or_else(String::new, |words| format!(": {words}"));
-                format!("the stream to {} was closed{why}", self.peer)
-            }
-            _ => silence.unwrap_or_else(|| error.to_string()),
+        if client::is_closed(error) {
+            let why = silence.map_or_else(String::new, |words| format!(": {words}"));
+            return format!("the stream to {} was closed{why}", self.peer);
         }
+        silence.unwrap_or_else(|| error.to_string())
     }
 
     /// Ends the stream in both directions.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use strait_kerberos::{
     GssProblem, Initiator, InitiatorOptions, KerberosError, ServiceName, Step, TokenFrame, TokenReader,
 };
+use strait_node::client::is_closed;
 use strait_node::local::KerberosWay;
 
 use super::road::NoRoad;
@@ -130,12 +131,6 @@ impl Ready {
             None => failure,
         })
     }
-}
-
-/// Returns true if the node has closed the stream, which is a reset where it had not read all.
-fn is_closed(error: &io::Error) -> bool {
-    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
-    matches!(error.kind(), BrokenPipe | ConnectionReset | UnexpectedEof)
 }
 
 /// The next frame, and nothing behind it.

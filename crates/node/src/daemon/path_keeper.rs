@@ -1,6 +1,7 @@
 //! The figures of the paths to peers, and the places of peers, noted as they are found, and kept for the next start.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use strait_clock::Time;
@@ -9,6 +10,7 @@ use strait_keying::{Control, PeerStatus, PublicKey};
 
 use super::Daemon;
 use super::starter::Starter;
+use crate::network::Plan;
 use crate::path_memory::{PathFile, PathFound, PathKey, PathMemory, PlaceFound, unix_time};
 use crate::report::RememberedReport;
 
@@ -104,6 +106,12 @@ impl PathKeeper {
     /// Returns the place at which a peer was heard last.
     pub(super) fn place(&self, peer: &PublicKey) -> Option<PlaceFound> {
         self.memory.place(peer)
+    }
+
+    /// Returns the place of a peer in an earlier run, if datagrams to it do not go into the tunnel, as those may that only a look-up would
+    /// keep out.
+    pub(super) fn place_outside(&self, peer: &PublicKey, plan: &Plan) -> Option<SocketAddr> {
+        self.place(peer).map(|place| place.endpoint).filter(|at| !plan.would_loop(*at))
     }
 
     /// Returns the seconds since an earlier run heard a peer where it is taken to be, if nothing tells it better.

@@ -111,9 +111,8 @@ impl Daemon {
         };
         let (id, key, now) = (config.spec.id, config.key, self.clock.now());
         self.control.update_sessionless(config, terms, now);
-        let place = self.paths.place(&key).filter(|place| !self.plan.would_loop(place.endpoint));
-        if let Some(place) = place {
-            self.control.remember_place(id, place.endpoint, now);
+        if let Some(place) = self.paths.place_outside(&key, &self.plan) {
+            self.control.remember_place(id, place, now);
         }
     }
 

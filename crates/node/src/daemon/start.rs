@@ -209,13 +209,12 @@ fn add_sessions(
     control.take_unlisted(config.unlisted(), now);
     for peer in &config.peers {
         if let Some(session) = roster::session(peer, roster.enter(peer)) {
-            // Datagrams to a place that only a look-up would keep out of the tunnel would go into it.
-            let place = paths.place(&session.key).filter(|place| !plan.would_loop(place.endpoint));
+            let place = paths.place_outside(&session.key, plan);
             let id = session.spec.id;
             streams.add_peer(id, peer, Arc::clone(&session.spec.counters));
             control.add_peer(session, now);
             if let Some(place) = place {
-                control.remember_place(id, place.endpoint, now);
+                control.remember_place(id, place, now);
             }
         }
     }

@@ -51,7 +51,7 @@ impl PathFile {
 
     /// Puts a new file in the place of the old one, whole or not at all.
     pub(crate) fn write(&self, memory: &PathMemory) -> io::Result<()> {
-        kept_file::replace(&self.0, &memory.render(), &format!(".{}", std::process::id()))
+        kept_file::replace(&self.0, &memory.render())
     }
 }
 

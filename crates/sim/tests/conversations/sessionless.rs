@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_keying::{ControlEvent, PeerState, Start, Where};
+use strait_keying::{ControlEvent, PeerConfig, PeerState, Start, Where};
 use strait_sim::{Conversation, Filler, LinkSettings, NodeSettings, SimNetwork};
 
 use crate::stage::{A, B, Seed, Talk, millis, pair, seconds, v4};
@@ -16,32 +16,32 @@ fn satellite(seed: u64, sessionless: bool) -> SimNetwork {
             (pair.start, pair.answer) = (Start::OnTraffic, Some(Start::OnTraffic));
         });
     }
-    let [a, b] = [A, B].map(NodeSettings::new);
-    let mut network = SimNetwork::new(seed);
-    let [at_a, at_b] = [&a, &b].map(|node| node.as_peer(Where::Address(node.address), Start::OnTraffic));
-    network.add_node(a).unwrap();
-    network.add_node(b).unwrap();
-    network.set_link(A, B, far);
-    network.set_link(B, A, far);
-    network.add_sessionless(A, at_b);
-    network.add_sessionless(B, at_a);
-    network
+    without_sessions(seed, far, |to_a, _| to_a.place = Where::Address(NodeSettings::new(A).address))
 }
 
-/// Two nodes without sessions, of which the second knows no place of the first.
-fn roaming(seed: u64, keepalive: Option<Duration>) -> SimNetwork {
+/// Two nodes without sessions, of which the second knows no place of the first unless `change` says so of either as a peer.
+fn without_sessions(
+    seed: u64,
+    link: LinkSettings,
+    change: impl FnOnce(&mut PeerConfig, &mut PeerConfig),
+) -> SimNetwork {
     let [a, b] = [A, B].map(NodeSettings::new);
     let mut network = SimNetwork::new(seed);
+    let mut to_a = a.as_peer(Where::Unknown, Start::OnTraffic);
     let mut to_b = b.as_peer(Where::Address(b.address), Start::OnTraffic);
-    to_b.keepalive = keepalive;
-    let to_a = a.as_peer(Where::Unknown, Start::OnTraffic);
+    change(&mut to_a, &mut to_b);
     network.add_node(a).unwrap();
     network.add_node(b).unwrap();
-    network.set_link(A, B, LinkSettings::default());
-    network.set_link(B, A, LinkSettings::default());
+    network.set_link(A, B, link);
+    network.set_link(B, A, link);
     network.add_sessionless(A, to_b);
     network.add_sessionless(B, to_a);
     network
+}
+
+/// The same, where the first is behind a NAT.
+fn roaming(seed: u64, keepalive: Option<Duration>) -> SimNetwork {
+    without_sessions(seed, LinkSettings::default(), |_, to_b| to_b.keepalive = keepalive)
 }
 
 /// Packets that arrive of one that B sends.

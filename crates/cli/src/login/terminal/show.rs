@@ -10,6 +10,7 @@ use super::super::driver::LinkChange;
 use super::super::tickets::{self, KeptTicket};
 use super::{LoginEnd, LoginTerminal, UNANSWERED};
 use crate::failure::Failure;
+use crate::status_line::cut;
 
 impl LoginTerminal {
     pub(super) fn take_events(&mut self) -> bool {
@@ -178,7 +179,7 @@ impl LoginTerminal {
 
     /// A line of this program's own that goes away again: no more of it than one row of the screen, less a column.
     fn one_row(&self, line: &str) -> String {
-        format!("strait: {line}").chars().take(self.columns().saturating_sub(1)).collect()
+        cut(&format!("strait: {line}"), self.columns()).to_owned()
     }
 
     /// A line of this program's own over the first one, as much of it as there is room for.
