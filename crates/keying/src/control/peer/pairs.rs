@@ -72,6 +72,8 @@ struct FadingSa {
     half: SaHalf,
     process: u32,
     until: Time,
+    /// The pair, if nothing came on it before its initiator began anew: where that handshake fails, this is the one it sends with.
+    unconfirmed: Option<UnconfirmedPair>,
 }
 
 /// Both halves of a new pair and what is remembered of it.
@@ -210,14 +212,20 @@ impl SaPairs {
         let now = unconfirmed.made;
         // Its initiator began anew, but packets on the one before may be on their way.
         if let Some(before) = self.unconfirmed.replace(unconfirmed) {
-            self.fade(before.pair, now, context);
+            let (half, process) = (before.pair.inbound.clone(), before.pair.process);
+            self.fade((half, process), Some(before), now, context);
         }
         context.tick_from(now);
     }
 
-    /// The unconfirmed pair, if this is its inbound SPI.
+    /// The unconfirmed pair with this inbound SPI, if there is one: the last, or one before it.
     pub(crate) fn take_unconfirmed(&mut self, spi: Spi) -> Option<UnconfirmedPair> {
-        self.unconfirmed.take_if(|unconfirmed| unconfirmed.pair.inbound.spi == spi)
+        let last = self.unconfirmed.take_if(|unconfirmed| unconfirmed.pair.inbound.spi == spi);
+        last.or_else(|| {
+            let its = |fading: &FadingSa| fading.half.spi == spi && fading.unconfirmed.is_some();
+            let at = self.fading.iter().position(its)?;
+            self.fading.remove(at).unconfirmed
+        })
     }
 
     /// Forgets a pair that its initiator will not use.
@@ -227,10 +235,17 @@ impl SaPairs {
         }
     }
 
-    /// Uses `pair` from now on; the inbound half of the one before fades.
+    /// Uses `pair` from now on; the inbound halves of those before it fade, and a packet that comes late on one that was not confirmed
+    /// does not bring it into use.
     pub(crate) fn replace(&mut self, pair: SaPair, now: Time, context: &mut ControlContext) {
-        if let Some(before) = self.in_use.replace(pair) {
-            self.fade(before, now, context);
+        let made = pair.established;
+        for fading in &mut self.fading {
+            fading.unconfirmed.take_if(|unconfirmed| unconfirmed.made <= made);
+        }
+        let before = self.in_use.replace(pair);
+        let missed = self.unconfirmed.take_if(|unconfirmed| unconfirmed.made <= made);
+        for earlier in before.into_iter().chain(missed.map(|unconfirmed| unconfirmed.pair)) {
+            self.fade((earlier.inbound, earlier.process), None, now, context);
         }
     }
 
@@ -243,12 +258,18 @@ impl SaPairs {
     pub(crate) fn stop(&mut self, now: Time, context: &mut ControlContext) -> Option<Spi> {
         let pair = self.in_use.take()?;
         let outbound = pair.outbound.spi;
-        self.fade(pair, now, context);
+        self.fade((pair.inbound, pair.process), None, now, context);
         Some(outbound)
     }
 
-    fn fade(&mut self, pair: SaPair, now: Time, context: &mut ControlContext) {
-        self.fading.push(FadingSa { half: pair.inbound, process: pair.process, until: now + GRACE });
+    fn fade(
+        &mut self,
+        (half, process): (SaHalf, u32),
+        unconfirmed: Option<UnconfirmedPair>,
+        now: Time,
+        context: &mut ControlContext,
+    ) {
+        self.fading.push(FadingSa { half, process, until: now + GRACE, unconfirmed });
         if self.fading.len() > FADING {
             context.withdraw_inbound(self.fading.remove(0).half.spi);
         }

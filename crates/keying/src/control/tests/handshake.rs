@@ -256,6 +256,53 @@ fn unconfirmed_pair_is_withdrawn() {
     assert_eq!(world.nodes[1].control.poll_timeout(), None, "nothing is left to wait for");
 }
 
+/// Has `node` replace the pair in use; everything that `lost` is sent from then on is lost for a while: the confirmation where it is the
+/// other end, the answer where it is `node`.
+fn rekey(world: &mut ControlWorld, node: usize, lost: usize) {
+    let peer = PeerId(u32::try_from(1 - node).unwrap());
+    let inbound = world.nodes[1 - node].inbound.len();
+    let spi = world.nodes[node].outbound[&peer].spi();
+    world.notice(node, Notice::Exhausted(peer, spi));
+    assert!(world.run_until(30, |world| world.nodes[1 - node].inbound.len() > inbound));
+    world.nodes[lost].cut = true;
+    world.run(15 * SECOND);
+    world.nodes[lost].cut = false;
+}
+
+#[test]
+fn a_late_packet_on_an_unconfirmed_pair_does_not_bring_it_back() {
+    let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.no_esp = true;
+    rekey(&mut world, 0, 1);
+    assert_eq!((world.established(0), world.established(1)), (2, 1));
+    rekey(&mut world, 1, 0);
+    assert_eq!((world.established(0), world.established(1)), (2, 2));
+    // The first end has not heard on the pair of the second, and goes on with its own.
+    world.no_esp = false;
+    world.packet(0, 1);
+    world.run(SECOND);
+    world.packet(1, 0);
+    world.run(SECOND);
+    assert_eq!((world.established(0), world.established(1)), (3, 2));
+    world.assert_joined();
+}
+
+#[test]
+fn the_pair_before_an_unconfirmed_one_is_used_where_its_initiator_goes_on_with_it() {
+    let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
+    assert!(world.run_until(5, ControlWorld::both_up));
+    world.no_esp = true;
+    rekey(&mut world, 0, 1);
+    rekey(&mut world, 0, 0);
+    assert_eq!((world.established(0), world.established(1)), (2, 1));
+    world.no_esp = false;
+    world.packet(0, 1);
+    world.run(Duration::from_millis(50));
+    assert_eq!((world.established(0), world.established(1)), (2, 2));
+    world.assert_joined();
+}
+
 #[test]
 fn handshake_on_traffic_waits_for_the_first_packet() {
     let mut world = ControlWorld::pair(10, FAIR, Start::OnTraffic);
