@@ -22,16 +22,16 @@ pub(crate) fn until_asked_to_end<T>(
         let (signal, ended) = (&signal, &ended);
         let asked = scope.spawn(move || {
             let mut both = [PollFd::readable(signal.as_fd()), PollFd::readable(ended.as_fd())];
+            let mut asked = false;
             while poll::wait(&mut both, None).is_ok() {
-                if signal.came() {
+                if signal.came() && !core::mem::replace(&mut asked, true) {
                     stop();
-                    return true;
                 }
                 if both.iter().skip(1).any(PollFd::is_ready) {
                     break;
                 }
             }
-            false
+            asked
         });
         let result = work();
         drop(done);

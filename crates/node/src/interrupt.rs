@@ -3,15 +3,22 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
+/// The time at which it came, in milliseconds.
+static CAME: AtomicU64 = AtomicU64::new(0);
+
+/// The milliseconds within which further signals are the same request: `timeout` and `sudo` send one to the process and one to its group,
+/// and a person needs longer than that for a second thought.
+const ONE_REQUEST: u64 = 500;
 
 /// The signals that end the program in order: from the keyboard, from a supervisor, from a closed terminal.
 const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// From here on [`signal`] reports these; a second one ends the program at once.
+/// From here on [`signal`] reports these; a second request ends the program at once.
 pub fn watch() {
     for signal in SIGNALS {
         // SAFETY: all zeros is a valid `sigaction`; the handler only touches an atomic and calls `signal`, which
@@ -51,6 +58,8 @@ pub fn spawn<T: Send + 'static>(
 pub struct EndSignal {
     descriptor: OwnedFd,
     signals: &'static [i32],
+    /// The time at which the first came, in milliseconds.
+    first: OnceLock<u64>,
 }
 
 impl EndSignal {
@@ -80,21 +89,34 @@ impl EndSignal {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just made and has no other owner.
-        Ok(EndSignal { descriptor: unsafe { OwnedFd::from_raw_fd(made) }, signals })
+        Ok(EndSignal { descriptor: unsafe { OwnedFd::from_raw_fd(made) }, signals, first: OnceLock::new() })
     }
 
-    /// Whether it came since the last time; a second one ends the program at once.
+    /// Whether the program was asked to end since the last time; a second request, if this is called for it, ends the program at once.
     #[must_use]
     pub fn came(&self) -> bool {
+        let mut came = false;
+        while let Some(signal) = self.next() {
+            let now = milliseconds();
+            if now > self.first.get_or_init(|| now) + ONE_REQUEST {
+                let _ = mask(libc::SIG_UNBLOCK, &set(self.signals));
+                // SAFETY: the call touches no memory.
+                unsafe { libc::raise(signal) };
+            }
+            came = true;
+        }
+        came
+    }
+
+    /// The number of the next that was not read.
+    fn next(&self) -> Option<i32> {
         let mut buffer = [0_u8; size_of::<libc::signalfd_siginfo>()];
         // SAFETY: the pointer and length describe `buffer`, which outlives the call.
         let got =
             unsafe { libc::read(self.descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
-        let came = usize::try_from(got) == Ok(buffer.len());
-        if came {
-            let _ = mask(libc::SIG_UNBLOCK, &set(self.signals));
-        }
-        came
+        // The number is the first field (signalfd(2)).
+        (usize::try_from(got) == Ok(buffer.len()))
+            .then(|| i32::from_ne_bytes(buffer.first_chunk().copied().unwrap_or_default()))
     }
 
     /// From here on they end the program at once.
@@ -132,11 +154,29 @@ fn mask(how: i32, signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
 }
 
 extern "C" fn remember(signal: i32) {
-    SIGNAL.store(signal, Ordering::SeqCst);
-    for each in SIGNALS {
-        // SAFETY: resetting a disposition from a handler is async-signal-safe (signal-safety(7)).
-        unsafe { libc::signal(each, libc::SIG_DFL) };
+    let now = milliseconds();
+    match CAME.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst) {
+        Ok(_) => SIGNAL.store(signal, Ordering::SeqCst),
+        Err(first) if now > first + ONE_REQUEST => {
+            // SAFETY: resetting a disposition and raising a signal in a handler are async-signal-safe (signal-safety(7)).
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+        Err(_) => {}
     }
+}
+
+/// The time of a clock that nobody sets; safe in a handler (signal-safety(7)).
+fn milliseconds() -> u64 {
+    // SAFETY: all zeros is a valid time, and the call gets a pointer to it.
+    let now = unsafe {
+        let mut now: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
+        now
+    };
+    u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
 }
 
 /// The number of the signal that has asked the program to end, once one has.

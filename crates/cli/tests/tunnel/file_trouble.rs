@@ -90,7 +90,9 @@ fn a_transfer_that_is_stopped_says_how_far_it_is_and_goes_on() {
     let mut send = sites.command(&["send", "it", "site-b", "--max-rate", "8Mbit"]);
     let send = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("a part of it crossed", || sites.pair.hosts.link.traffic().unwrap().there.bytes > 3_000_000);
-    assert!(Command::new("kill").args(["-INT", &send.id().to_string()]).status().unwrap().success());
+    // Two signals at once are one request, as `timeout` and `sudo` send them.
+    let both = "kill -INT $0; kill -TERM $0";
+    assert!(Command::new("sh").args(["-c", both, &send.id().to_string()]).status().unwrap().success());
     let output = send.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{errors}");

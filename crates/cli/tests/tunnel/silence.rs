@@ -71,7 +71,9 @@ impl RunningCommand {
     /// Has the keyboard's signal end it; returns its exit code.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
         let number = self.process.0.id().to_string();
-        assert!(Command::new("kill").args(["-INT", &number]).status().unwrap().success());
+        // Two signals at once are one request, as `timeout` and `sudo` send them.
+        let both = "kill -INT $0; kill -TERM $0";
+        assert!(Command::new("sh").args(["-c", both, &number]).status().unwrap().success());
         self.process.0.wait().unwrap().code()
     }
 
