@@ -37,7 +37,10 @@ pub(crate) fn until_asked_to_end<T>(
         drop(done);
         (result, asked.join().unwrap_or_default())
     });
-    signal.release();
+    // Where one came, the program ends in a moment, and what else belongs to that request is not to end it before.
+    if !result.1 {
+        signal.release();
+    }
     Ok(result)
 }
 
