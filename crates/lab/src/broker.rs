@@ -127,7 +127,7 @@ impl BrokerRuns {
     fn reported(&self, mut report: LabReport) -> Broker {
         let (slow, factor) = self.stages(COUNTS).slowed();
         report.tables = self.tables(&slow, factor);
-        report.claims = self.claims(&slow);
+        report.claims = self.claims(&slow, factor);
         report.notes.extend(notes::all(&self.payloads, &slow, factor));
         let machines = [
             ("as slow as the post's", slow.table()),
@@ -178,17 +178,18 @@ impl BrokerRuns {
         all
     }
 
-    fn claims(&self, slow: &StageNanos) -> Vec<Claim> {
+    fn claims(&self, slow: &StageNanos, factor: f64) -> Vec<Claim> {
         let (printed, here, post) =
             (BrokerFigures::printed(), self.here(), self.stages(COUNTS).of_the_post());
         let networks = [printed::FAST, printed::SLOW];
         let load = |machine: &StageNanos| Some(networks.map(|place| machine.rc4_load(place)));
         let computed = BrokerFigures { rc4_load: load(&post), ..BrokerFigures::of(post.table()) };
         let [_, by_tables] = &self.costs.aes;
+        let slower = |keys| medians(keys).map(|nanos| nanos * factor);
         let slowed = BrokerFigures {
             less: Some(self.stages(LESS).slowed().0.table()),
             rc4_load: load(slow),
-            keys: Some([medians(&self.costs.rc4), medians(by_tables)]),
+            keys: Some([slower(&self.costs.rc4), slower(by_tables)]),
             ..BrokerFigures::of(slow.table())
         };
         let sets = [

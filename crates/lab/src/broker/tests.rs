@@ -177,6 +177,11 @@ fn the_report_has_the_table_and_what_the_post_says() {
     }
     assert_eq!(report.claims.len(), RULES.len());
     assert!(report.claims.iter().all(|claim| !claim.judgements.is_empty()));
+    // The post prints no load of RC4 beside the sentence; what its row for disks says is computed.
+    let load = report.claims.iter().find(|claim| claim.words.contains("30-50%")).unwrap();
+    assert!(load.judgements.iter().all(|it| it.figures != FigureSource::Printed));
+    let computed = load.judgements.iter().find(|it| it.figures == FigureSource::Computed);
+    assert_eq!(computed.map(|it| it.because.as_str()), Some("34.6 %"));
     assert_eq!(made.figures.len(), 5);
     for figure in &made.figures {
         assert!(figure.drawing().svg().starts_with("<svg "), "{}", figure.name);

@@ -145,8 +145,8 @@ pub(in crate::broker) const RULES: [ClaimRule<BrokerFigures>; 15] = [
     ClaimRule {
         section: "text",
         words: "The only difference was about 30-50% CPU load on one core when network speed was high",
-        reading: "plain, over the fast network: RC4 adds 30 to 50 % of a core at the sender. The post prints no other figure; its row \
-                  from disk to disk gives the time that RC4 takes",
+        reading: "plain, over the fast network: RC4 adds 30 to 50 % of a core at the sender. The post prints no figure but these words; \
+                  what is computed is the time that RC4 takes by its row from disk to disk, at the 33.4 Mbit/s of the fast network",
         judge: |it| {
             let [fast, _] = it.rc4_load?;
             Some(((30.0..=50.0).contains(&fast), format!("{fast:.1} %")))
