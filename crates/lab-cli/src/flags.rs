@@ -64,6 +64,8 @@ mod tests {
             "strait-lab lab klogin --quick --json",
             "strait-lab lab klogin --sshd /usr/sbin/sshd --csv",
             "strait-lab lab broker --file counts.tsv --figures figures --quick --csv",
+            "strait-lab lab broker --measure --quick --strait /usr/bin/strait",
+            "strait-lab lab broker --measure slow fast --json",
             "strait-lab lab verify --link 10Mbit unshaped --block 4096 --codec lz4 --quick --json",
             "strait-lab lab crime --padding padme buckets --mix flow --pause false --place same-flow no-rule --codec lz4",
             "strait-lab lab crime --quick --json",
@@ -96,6 +98,7 @@ mod tests {
             ("strait-lab lab verify --block 100", "100 is not in 2048..=65536"),
             ("strait-lab lab crime --padding some", "none, padme, buckets, constant"),
             ("strait-lab lab paths --path straight", "constant, doubles"),
+            ("strait-lab lab broker --measure lan", "fast, slow"),
             ("strait-lab lab crime --quick --packets 1000", "cannot be used with"),
         ] {
             let error = LabFlags::try_parse_from(line.split(' ')).unwrap_err();

@@ -2,6 +2,9 @@
 //! do. No figure is asserted: a machine is as fast as it is.
 #![allow(clippy::unwrap_used)]
 
+#[path = "lab/broker.rs"]
+mod broker;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -5,6 +5,7 @@
 //! - `run`: real runs from disk to disk, and what both ends of a transfer take; `pipeline`: the transfer in virtual time;
 //! - `stages`: each stage by itself, keys and levels; `machine`: the table that they give, here and on machines as slow as the post's;
 //! - `payload`, `printed`, `today`: what is stored, the post's figures, what one would take now;
+//! - `product`: the same combinations with `strait put`, a broker and `strait fetch` between hosts;
 //! - `tables`, `figures`, `claims`, `notes`: what is made of it.
 
 mod chain;
@@ -16,6 +17,7 @@ mod notes;
 mod payload;
 mod pipeline;
 pub mod printed;
+mod product;
 mod run;
 mod stages;
 mod table_aes;
@@ -40,6 +42,8 @@ use claims::BrokerFigures;
 use machine::{PlaceTable, StageNanos};
 pub use payload::BrokerPayload;
 use printed::COMBINATIONS;
+use product::NetworkRuns;
+pub use product::{BrokerMeasure, BrokerNetwork};
 use run::ChainRuns;
 use stages::{BEST, DEFAULT, FASTEST, StageCosts};
 
@@ -76,15 +80,19 @@ struct BrokerRuns {
     /// By payload: the post's combinations, then those that it advises; of the first payload also today's.
     runs: Vec<Vec<ChainRuns>>,
     costs: StageCosts,
+    /// The measured values of the product's networks; empty if none was to be measured.
+    product: Vec<NetworkRuns>,
 }
 
-/// Makes the post's table and what it says in words, with a file of one's own beside the generated ones.
+/// Makes the post's table and what it says in words, with a file of one's own beside the generated ones, and with the product if
+/// `measure` says which.
 ///
 /// # Errors
-/// [`Error`] when files cannot be made, an algorithm refuses, or a signal asks for the end.
+/// [`Error`] when files or hosts cannot be made, an algorithm or a command refuses, or a signal asks for the end.
 pub fn broker(
     effort: Effort,
     given: Option<BrokerPayload>,
+    measure: Option<&BrokerMeasure>,
     tell: &mut dyn FnMut(StepNote<'_>),
 ) -> Result<Broker, Error> {
     let (runs, len) = if effort == Effort::Full { (RUNS, LEN) } else { QUICK };
@@ -99,9 +107,12 @@ pub fn broker(
     rate::calibrate();
     let payloads: Vec<BrokerPayload> = BrokerPayload::generated(len).into_iter().chain(given).collect();
     let folder = Workdir::create()?;
-    let mut steps = StepCounter::new(payloads.len() * (runs + 2) + StageCosts::STEPS, tell);
+    let more = measure.map_or(0, |measure| measure.steps(effort));
+    let mut steps = StepCounter::new(more + payloads.len() * (runs + 2) + StageCosts::STEPS, tell);
+    // First, as most can be lacking for it.
+    let product = measure.map(|measure| measure.run(effort, &mut steps)).transpose()?.unwrap_or_default();
     let made = BrokerRuns::measured(stopwatch, payloads, folder.path(), runs, &mut steps)?;
-    Ok(made.reported(report))
+    Ok(BrokerRuns { product, ..made }.reported(report))
 }
 
 impl BrokerRuns {
@@ -121,7 +132,7 @@ impl BrokerRuns {
             all.push(run::measured(&chains, payload, folder, runs, steps)?);
         }
         let costs = StageCosts::measured(stopwatch, &payloads, folder, steps)?;
-        Ok(BrokerRuns { payloads, runs: all, costs })
+        Ok(BrokerRuns { payloads, runs: all, costs, product: Vec::new() })
     }
 
     fn reported(&self, mut report: LabReport) -> Broker {
@@ -129,10 +140,14 @@ impl BrokerRuns {
         report.tables = self.tables(&slow, factor);
         report.claims = self.claims(&slow, factor);
         report.notes.extend(notes::all(&self.payloads, &slow, factor));
-        let machines = [
+        let mut machines = vec![
             ("as slow as the post's", slow.table()),
             ("from the post's row for disks", self.stages(COUNTS).of_the_post().table()),
         ];
+        if !self.product.is_empty() {
+            report.notes.extend(product::notes::all());
+            machines.push(("with strait put", product::speeds(&self.product)));
+        }
         let figures = figures::all(&self.payloads[COUNTS].name, self.papers(COUNTS), &machines);
         Broker { report, figures }
     }
@@ -155,6 +170,9 @@ impl BrokerRuns {
         let speeds = |(place, name): (usize, &&str)| tables::speeds(name, self.papers(place), beside(place));
         let mut all: Vec<LabTable> = names.iter().enumerate().map(speeds).collect();
         all.push(tables::rates(name, first));
+        if !self.product.is_empty() {
+            all.extend(product::tables::all(&self.product, first));
+        }
         all.push(tables::in_proportion(name, first));
         let subject = "speeds computed from four cells of the post's row from disk to disk";
         all.push(tables::computed_from(subject, &self.stages(COUNTS).of_the_post().table()));
@@ -192,11 +210,14 @@ impl BrokerRuns {
             keys: Some([slower(&self.costs.rc4), slower(by_tables)]),
             ..BrokerFigures::of(slow.table())
         };
+        let put = BrokerFigures::of(product::speeds(&self.product));
         let sets = [
             (FigureSource::Printed, &printed),
             (FigureSource::Computed, &computed),
             (FigureSource::Slowed, &slowed),
             (FigureSource::Here, &here),
+            // Says nothing where nothing was measured.
+            (FigureSource::Put, &put),
         ];
         claim::judged(&claims::rules::RULES, &sets)
     }

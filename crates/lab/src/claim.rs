@@ -18,6 +18,8 @@ pub enum FigureSource {
     Slowed,
     /// This machine's.
     Here,
+    /// Those of `strait put` on this machine.
+    Put,
 }
 
 impl FigureSource {
@@ -29,6 +31,7 @@ impl FigureSource {
             FigureSource::Computed => "computed",
             FigureSource::Slowed => "slowed",
             FigureSource::Here => "here",
+            FigureSource::Put => "put",
         }
     }
 }

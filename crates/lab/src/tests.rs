@@ -35,7 +35,7 @@ fn no_two_tables_have_one_name() {
         vpn::combinations(Some(PipelineSize { clients, processors })).report,
         scheduling(quick, &PacketTrace::generated(), tell).unwrap().report,
         klogin.run(tell).unwrap().report,
-        broker(quick, None, tell).unwrap().report,
+        broker(quick, None, None, tell).unwrap().report,
         enskip.run(tell).unwrap().report,
         history(quick, tell).unwrap(),
     ];

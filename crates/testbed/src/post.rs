@@ -34,8 +34,16 @@ impl Post {
     /// # Errors
     /// [`Error::System`] when the kernel refuses, [`Error::Command`] when there is no key.
     pub fn beside(hosts: TwoHosts, program: &Path, parent: &Path) -> Result<Post, Error> {
+        Post::joined(hosts, LinkSpec::unshaped(), program, parent)
+    }
+
+    /// As [`Post::beside`], with a link of the receiver like `spec`.
+    ///
+    /// # Errors
+    /// As [`Post::beside`].
+    pub fn joined(hosts: TwoHosts, spec: LinkSpec, program: &Path, parent: &Path) -> Result<Post, Error> {
         let third = Namespace::create("site-c")?;
-        let link = WireLink::join(&third, &hosts.b, THIRD, LinkSpec::unshaped())?;
+        let link = WireLink::join(&third, &hosts.b, THIRD, spec)?;
         let [sender, broker] = Site::pair(program, &hosts, parent)?;
         let outside = SocketAddr::new(link.a.v4.into(), PORT);
         let receiver = Site::create(program, &third, THIRD, outside, parent)?;

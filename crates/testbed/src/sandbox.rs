@@ -25,7 +25,19 @@ const TUN: &str = "/dev/net/tun";
 /// # Errors
 /// [`Error::Forbidden`], naming what the system forbids or lacks, and the fix.
 pub fn enter() -> Result<(), Error> {
-    let mut obstacles: Vec<Obstacle> = tun_obstacle(open_tun()).into_iter().collect();
+    enter_unless(tun_obstacle(open_tun()))
+}
+
+/// As [`enter`], for hosts whose nodes have no tunnel, and need no TUN device.
+///
+/// # Errors
+/// As [`enter`].
+pub fn enter_without_tunnels() -> Result<(), Error> {
+    enter_unless(None)
+}
+
+fn enter_unless(obstacle: Option<Obstacle>) -> Result<(), Error> {
+    let mut obstacles: Vec<Obstacle> = obstacle.into_iter().collect();
     if may_make_namespaces() {
         return if obstacles.is_empty() { Ok(()) } else { Err(Error::Forbidden(obstacles)) };
     }

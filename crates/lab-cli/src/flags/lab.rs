@@ -7,6 +7,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
 use strait_compress::Method;
 use strait_ipsec::{Mix, Padding};
+use strait_lab::broker::BrokerNetwork;
 use strait_lab::crime::CrimePlace;
 use strait_lab::paths::PathLab;
 use strait_scheduler::{ParseRateError, Rate};
@@ -152,12 +153,19 @@ pub(crate) struct LabBroker {
     /// Store this file as well, its first 64 MiB at most, beside the generated ones
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
+    /// Also measure the table with strait put, a broker and strait fetch between hosts in network namespaces, over these networks
+    /// [default: both; fast takes some two minutes, slow some ten]
+    #[arg(long, value_name = "NETWORK", num_args = 0.., value_parser = PossibleValuesParser::new(BrokerNetwork::ALL.map(BrokerNetwork::key)))]
+    pub(crate) measure: Option<Vec<String>>,
     /// Also draw speeds, load and rates by link into this folder as SVG and PNG
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) figures: Option<PathBuf>,
     /// What is printed, and how much is measured.
     #[command(flatten)]
     pub(crate) output: LabOutput,
+    /// The program of the nodes that are measured.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
 }
 
 /// Flags of `lab enskip`.

@@ -38,6 +38,9 @@ fn speeds(
     machines: &[(&str, PlaceTable)],
 ) -> Figure {
     let missing = |cell: Option<f64>| cell.unwrap_or(f64::NAN);
+    // Not everything is computed or measured in each place.
+    let machines: Vec<_> =
+        machines.iter().filter(|(_, table)| table[place].iter().any(Option::is_some)).collect();
     let cluster = |(column, it): (usize, &ChainRuns)| Cluster {
         name: COMBINATIONS[column].to_owned(),
         section: String::new(),

@@ -164,7 +164,7 @@ fn the_report_has_the_table_and_what_the_post_says() {
         note: "given".to_owned(),
     };
     let mut told = Vec::new();
-    let made = broker(Effort::Quick, Some(given), &mut |step| told.push((step.done, step.of))).unwrap();
+    let made = broker(Effort::Quick, Some(given), None, &mut |step| told.push((step.done, step.of))).unwrap();
     let steps = told.len();
     assert!(told.into_iter().enumerate().all(|(at, step)| step == (at, steps)));
     let report = &made.report;
