@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 
 use strait_clock::Time;
 use strait_model::{Cost, Seconds};
-use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price};
+use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, SpareFirst, WhenFull};
 
 pub(crate) use reorder::Reorder;
 
@@ -32,6 +32,7 @@ const HANDING_OVER: Seconds = Seconds(20e-6);
 /// The calling thread also moves packets: what takes it longer than this is for workers, while one has room. A pacer sends 4 ms in
 /// advance, so the link does not notice half of that.
 pub(crate) const OWN_MOST: Duration = Duration::from_millis(2);
+const SPARE_OWN: SpareFirst = SpareFirst { most: OWN_MOST, jobs: JOBS_AN_ENGINE };
 
 /// What a job consists of: self-contained, for any engine, in any order.
 pub trait PoolWork {
@@ -168,7 +169,7 @@ impl<W: PoolWork> Pool<W> {
         order.expect(job.turn, note);
         let ticket = self.dispatcher.as_mut().and_then(|dispatcher| {
             let (algorithm, bytes) = job.work.size()?;
-            dispatcher.dispatch_sparing(algorithm, bytes, OWN_MOST, now)
+            dispatcher.dispatch_sparing(algorithm, bytes, SPARE_OWN, now)
         });
         job.engine = ticket.map(|ticket| ticket.engine);
         let back = match job.engine {
@@ -222,7 +223,8 @@ fn dispatcher(workers: usize, costs: impl Iterator<Item = Option<Cost>> + Clone)
         Engine { prices: costs.clone().map(price).collect(), jobs: JOBS_AN_ENGINE }
     };
     let alone = core::iter::once(engine(Seconds(0.0)));
-    Dispatcher::new(alone.chain(core::iter::repeat_n(engine(HANDING_OVER), workers)).collect())
+    let engines = alone.chain(core::iter::repeat_n(engine(HANDING_OVER), workers)).collect();
+    Dispatcher::new(engines, WhenFull::Next)
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! A. V. Taddeo, A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*: what a window over packets of one
 //! security association gives a gateway with a processor and an accelerator.
 //!
-//! The machine is `strait_sim`'s, with the tunnel's own window and dispatcher in it; the traffic is here ([`PacketTrace`] for the one
-//! pattern that comes from a file), with Figures 3 to 6, the statements about them, and what the paper leaves to do.
+//! The machine is `strait_sim`'s, with the tunnel's own window and dispatcher in it, and both rules for full queues that the
+//! dispatcher has; the traffic is here ([`PacketTrace`] for the one pattern that comes from a file), with Figures 3 to 6, the
+//! statements about them, and what the paper leaves to do.
 
 mod beyond;
 mod claims;
@@ -19,7 +20,7 @@ use crate::figure::Figure;
 use crate::report::LabReport;
 use crate::steps::{Effort, StepCounter, StepNote};
 use beyond::Beyond;
-use gateway::{Gateway, STATED, VARIED};
+use gateway::{Gateway, NEXT, STATED, VARIED};
 pub use grid::GatewayRun;
 use grid::RunGrid;
 use pattern::Pattern;
@@ -95,6 +96,7 @@ fn reported(
     }
     report.tables.extend(figures::others(grid));
     report.tables.push(claims::variations(grid, varied));
+    report.tables.extend(varied.get(NEXT).into_iter().flat_map(figures::with_next));
     report.tables.extend(beyond.tables());
     charts.push(beyond.figure());
     report.claims = claims::judged(grid, beyond);
@@ -114,12 +116,13 @@ fn notes(trace: &PacketTrace) -> Vec<String> {
         format!(
             "what the paper leaves open: the accelerator's t_init is taken as {set_up} times its t_block, which is 16 bytes at \
              230 Mbit/s; both processors' data crosses the bus; at most {depth} multi-packets wait in front of a processor, as in \
-             a FIFO of SystemC, and the source waits when there is no room; scheduling itself takes no time. The table of \
-             variations says which statements depend on that"
+             a FIFO of SystemC. A multi-packet whose processor has no room waits for it, and the source with it; scheduling itself \
+             takes no time. The table of variations says which statements depend on that"
         ),
         "in the table of variations t_init is given in times of t_block; `rated` counts the set-up of a 512-byte packet in the \
          accelerator's 230 Mbit/s; `off bus` has the CPU's data on a bus of its own, as CPU and memory of that time had; `depth` is \
-         the number of multi-packets that wait in front of a processor"
+         the number of multi-packets that wait in front of a processor; with `next`, a multi-packet whose processor has no room takes \
+         the one that ends first of those with room. Both rules are the tunnel's dispatcher's"
             .to_owned(),
         "how much there is to gain in Figures 4 and 5 depends on t_init most of all: what aggregation spares is a set-up and an \
          address"

@@ -2,6 +2,8 @@
 //!
 //! An engine is whatever works alone and one job after the other: a thread, an accelerator. The rule is that of A. V. Taddeo,
 //! A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*, section III-B, for any number of engines.
+//!
+//! An engine is full when it has as many jobs as it takes. The paper does not say what the scheduler does then: [`WhenFull`] does.
 
 mod price;
 mod station;
@@ -29,17 +31,53 @@ pub struct Ticket {
     pub takes: Duration,
 }
 
+/// The rule for a job that a full engine would finish first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// The job waits for that engine, and all that come after wait with it, as a writer does at a full FIFO.
+    Wait,
+    /// The job goes to the next engine with room: the one of those that finishes it first.
+    Next,
+}
+
+/// Work that is kept from the first engine, which has something else to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpareFirst {
+    /// It gets no job that takes it longer than this,
+    pub most: Duration,
+    /// while any other engine that can do it has fewer jobs than this.
+    pub jobs: usize,
+}
+
+impl SpareFirst {
+    /// Nothing is kept from it.
+    const NEVER: SpareFirst = SpareFirst { most: Duration::MAX, jobs: 0 };
+}
+
 /// The load of all engines. It runs nothing: the caller does, and reports what is finished.
 #[derive(Debug)]
 pub struct Dispatcher {
     stations: Vec<EngineStation>,
+    when_full: WhenFull,
+    /// The engine that a job waits for, beyond those that it takes.
+    awaited: Option<usize>,
 }
 
 impl Dispatcher {
     /// All engines idle. Nothing is allocated after this.
     #[must_use]
-    pub fn new(engines: Vec<Engine>) -> Dispatcher {
-        Dispatcher { stations: engines.into_iter().map(EngineStation::new).collect() }
+    pub fn new(engines: Vec<Engine>, when_full: WhenFull) -> Dispatcher {
+        let stations = engines.into_iter().map(EngineStation::new).collect();
+        Dispatcher { stations, when_full, awaited: None }
+    }
+
+    /// Whether [`Dispatcher::dispatch`] takes a job: no job waits for an engine, and one has room where none may wait.
+    #[must_use]
+    pub fn takes(&self) -> bool {
+        match self.when_full {
+            WhenFull::Wait => self.awaited.is_none(),
+            WhenFull::Next => self.stations.iter().any(EngineStation::has_room),
+        }
     }
 
     /// The number of engines.
@@ -57,28 +95,35 @@ impl Dispatcher {
     /// Gives a job of so many bytes to the engine that finishes it first: f = w + p is least there (equation 1). Of several the
     /// fastest has it, whose p is least, and of those the first. So an idle system uses its first fastest engine.
     ///
-    /// Nothing when no engine that can do this has room for a job.
+    /// Nothing when no engine that may have it can do this, and while an earlier job waits for a full engine.
     pub fn dispatch(&mut self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Ticket> {
-        self.dispatch_sparing(algorithm, bytes, Duration::MAX, now)
+        self.dispatch_sparing(algorithm, bytes, SpareFirst::NEVER, now)
     }
 
-    /// The same where the first engine has something else to do: it gets no job that takes it longer than `most`, unless no other
-    /// engine has room.
+    /// The same where the first engine is to be spared.
     pub fn dispatch_sparing(
         &mut self,
         algorithm: AlgorithmIndex,
         bytes: usize,
-        most: Duration,
+        spare: SpareFirst,
         now: Time,
     ) -> Option<Ticket> {
-        let offers = self.stations.iter().enumerate();
+        if !self.takes() {
+            return None;
+        }
+        let may_wait = self.when_full == WhenFull::Wait;
+        let may = |it: &EngineStation| it.has_room() || may_wait && it.works();
+        let others = self.stations.iter().skip(1).any(|it| it.jobs() < spare.jobs && it.can(algorithm));
+        let offers = self.stations.iter().enumerate().filter(|(_, it)| may(it));
         let offers = offers.filter_map(|(engine, it)| Some((engine, it.offer(algorithm, bytes, now)?)));
         let (engine, offer) = offers.min_by_key(|(engine, offer)| {
-            let spared = *engine == 0 && offer.takes() > most;
+            let spared = others && *engine == 0 && offer.takes() > spare.most;
             (spared, offer.finishing(), offer.takes())
         })?;
         let ticket = Ticket { engine, waits: offer.waits(), takes: offer.takes() };
-        self.stations.get_mut(engine)?.accept(offer, now);
+        let station = self.stations.get_mut(engine)?;
+        self.awaited = (!station.has_room()).then_some(engine);
+        station.accept(offer, now);
         Some(ticket)
     }
 
@@ -89,6 +134,7 @@ impl Dispatcher {
     pub fn finished(&mut self, engine: usize, took: Option<Duration>, now: Time) {
         if let Some(station) = self.stations.get_mut(engine) {
             station.finish(took, now);
+            self.awaited = self.awaited.filter(|awaited| *awaited != engine);
         }
     }
 

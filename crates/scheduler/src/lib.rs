@@ -16,7 +16,7 @@ mod ring;
 mod window;
 
 pub use budget::{Budget, SourceBudget};
-pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, Ticket};
+pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, SpareFirst, Ticket, WhenFull};
 pub use estimate::{DeliveryCount, Estimate, LimitedBy, Path, PathSample, ReportRefused};
 pub use link_rate::{LinkRate, Pace};
 pub use pacer::Pacer;

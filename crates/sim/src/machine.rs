@@ -6,22 +6,24 @@
 //!                               \--> FIFO -> processor: the same
 //! ```
 //!
-//! Window and dispatcher are the tunnel's own. The queues in front of processors are short and the scheduler waits at a full one,
-//! as a writer does at a FIFO of `SystemC`, in which the paper's model is written: so an overloaded machine holds a bounded
-//! number of packets, and the source waits with the others.
+//! Window and dispatcher are the tunnel's own, and with the latter its rule for a full queue ([`WhenFull`]); here it is a setting. The
+//! queues in front of processors are short, so an overloaded machine holds a bounded number of packets, and the source waits with
+//! the others. Beyond the paper, packets leave in order ([`MachineSettings::in_order`]), as those of one peer do in the tunnel.
 
 mod bus;
+mod order;
 mod outcome;
 mod processor;
 
 use strait_clock::Time;
-use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Limits, Tuned, Window};
+use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Limits, Tuned, WhenFull, Window};
 
 pub use bus::BusSettings;
 pub use outcome::{MachineOutcome, ProcessorUse};
 pub use processor::ProcessorSettings;
 
 use bus::Bus;
+use order::MachineOrder;
 use processor::{MultiPacketJob, Processor};
 
 /// The only one there is.
@@ -34,8 +36,13 @@ pub struct MachineSettings {
     pub bus: BusSettings,
     /// The processors.
     pub processors: Vec<ProcessorSettings>,
-    /// Multi-packets that wait in front of a processor, at most, besides the one for which the scheduler waits.
+    /// Multi-packets with which the queue in front of a processor is full.
     pub depth: usize,
+    /// The rule for a multi-packet that a processor with a full queue would finish first.
+    pub when_full: WhenFull,
+    /// Whether multi-packets leave in the order in which they were scheduled; then the number of those that are under way at most,
+    /// with those that are done and wait for one before them. Else each leaves when it is done.
+    pub in_order: Option<usize>,
     /// The window; with one packet there is none.
     pub window: Limits,
     /// Whether the window's packets follow the load, up to those of `window`.
@@ -83,8 +90,7 @@ struct GatewayMachine<'a, A: Iterator<Item = PacketArrival>> {
     dispatcher: Dispatcher,
     processors: Vec<Processor>,
     bus: Bus,
-    /// The processor whose queue is too full for the scheduler to go on.
-    stuck: Option<usize>,
+    order: MachineOrder,
     now: Time,
     packets: outcome::DonePackets,
     latency: outcome::Latency,
@@ -92,8 +98,8 @@ struct GatewayMachine<'a, A: Iterator<Item = PacketArrival>> {
 
 impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
     fn new(settings: &'a MachineSettings, arrivals: A) -> GatewayMachine<'a, A> {
-        // One that it is at, those that wait, and one for which the scheduler waits.
-        let jobs = settings.depth + 2;
+        // One that it is at, and those that wait.
+        let jobs = settings.depth + 1;
         let engine = |it: &ProcessorSettings| Engine { prices: vec![Some(it.price)], jobs };
         let tuned = settings.tuned.then(|| Tuned::new(settings.window.packets));
         let packets = tuned.map_or(settings.window.packets, |tuned| tuned.packets());
@@ -104,10 +110,10 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
             arrivals: arrivals.peekable(),
             window,
             tuned,
-            dispatcher: Dispatcher::new(settings.processors.iter().map(engine).collect()),
+            dispatcher: Dispatcher::new(settings.processors.iter().map(engine).collect(), settings.when_full),
             processors: settings.processors.iter().map(|it| Processor::new(*it)).collect(),
             bus: Bus::new(settings.bus),
-            stuck: None,
+            order: MachineOrder::new(settings.in_order),
             now: Time::ZERO,
             packets: outcome::DonePackets::default(),
             latency: outcome::Latency::default(),
@@ -138,23 +144,27 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
         }
     }
 
-    /// Sends a multi-packet to a processor, if one is due and the scheduler does not wait at a queue.
+    /// Whether the scheduler does not wait: at a queue, or for packets to leave.
+    fn goes_on(&self) -> bool {
+        self.dispatcher.takes() && self.order.takes()
+    }
+
+    /// Sends a multi-packet to a processor, if one is due and the scheduler does not wait.
     fn schedule(&mut self) -> bool {
         let ended = self.arrivals.peek().is_none() && !self.window.is_empty();
-        if self.stuck.is_some() || !(ended || self.window.is_due(self.now)) {
+        if !self.goes_on() || !(ended || self.window.is_due(self.now)) {
             return false;
         }
         let block = self.settings.block.max(1);
         let padded = self.window.aggregate().map(|(_, bytes)| bytes.next_multiple_of(block)).sum();
         let Some(ticket) = self.dispatcher.dispatch(ALGORITHM, padded, self.now) else { return false };
         let Some(processor) = self.processors.get_mut(ticket.engine) else { return false };
-        let mut job = MultiPacketJob { padded, ..MultiPacketJob::default() };
+        let mut job = MultiPacketJob { turn: self.order.next(), padded, ..MultiPacketJob::default() };
         let packets = self.window.take(usize::MAX, |(bytes, since), _| {
             job.add(bytes, since);
             None
         });
         processor.queue(job);
-        self.stuck = Some(ticket.engine);
         self.work();
         if let Some(tuned) = &mut self.tuned {
             tuned.sent(u32::try_from(packets).unwrap_or(u32::MAX), ticket.waits, ticket.takes);
@@ -163,17 +173,17 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
         true
     }
 
-    /// Whatever processors can do at this time, in their order; and whether the scheduler may go on.
+    /// Whatever processors can do at this time, in their order, and what leaves then.
     fn work(&mut self) {
         for (place, processor) in self.processors.iter_mut().enumerate() {
             while let Some(done) = processor.step(&mut self.bus, self.now) {
                 let took = self.settings.learns.then_some(done.took);
                 self.dispatcher.finished(place, took, self.now);
-                self.packets.count(&done.job);
-                self.latency.count(&done.job, self.now);
-            }
-            if self.stuck == Some(place) && processor.waiting() <= self.settings.depth {
-                self.stuck = None;
+                self.order.put(done.job);
+                while let Some(job) = self.order.pop() {
+                    self.packets.count(&job);
+                    self.latency.count(&job, self.now);
+                }
             }
         }
     }
@@ -181,7 +191,7 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
     /// When something happens next.
     fn next(&mut self) -> Option<Time> {
         let comes = if self.window.is_full() { None } else { self.arrivals.peek().map(|packet| packet.at) };
-        let waits = self.window.waits_until().filter(|_| self.stuck.is_none());
+        let waits = self.window.waits_until().filter(|_| self.goes_on());
         let works = self.processors.iter().filter_map(Processor::until);
         // What has no end is not waited for.
         works.chain(comes).chain(waits).filter(|at| *at < Time::MAX).min()

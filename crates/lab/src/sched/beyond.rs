@@ -1,9 +1,10 @@
 //! What the paper leaves to do (section V), and its gateway elsewhere: bounds in bytes and in time, windows that are tuned, packets
-//! with gaps between them, more or fewer associations, more engines, today's rates.
+//! with gaps between them, more or fewer associations, more engines, full queues in the tunnel, today's rates.
 
 mod associations;
 mod bounds;
 mod engines;
+mod full;
 mod gaps;
 pub(super) mod rules;
 mod today;
@@ -19,12 +20,13 @@ use crate::steps::StepCounter;
 use associations::AssociationGains;
 use bounds::Bounds;
 use engines::EngineRates;
+use full::FullQueues;
 use gaps::Gaps;
 pub(super) use today::STOPWATCH;
 use today::Today;
 
 /// Steps that it takes.
-pub(super) const STEPS: usize = 5;
+pub(super) const STEPS: usize = 6;
 
 /// What came of all of it.
 pub(super) struct Beyond {
@@ -32,6 +34,7 @@ pub(super) struct Beyond {
     gaps: Gaps,
     associations: AssociationGains,
     engines: EngineRates,
+    full: FullQueues,
     today: Today,
 }
 
@@ -54,9 +57,11 @@ impl Beyond {
         let associations = AssociationGains::simulate(patterns);
         steps.next("more engines");
         let engines = EngineRates::simulate(patterns);
+        steps.next("full queues in the tunnel");
+        let full = FullQueues::simulate(patterns);
         steps.next("today's rates");
         let today = Today::simulate(patterns, stopwatch)?;
-        Ok(Beyond { bounds, gaps, associations, engines, today })
+        Ok(Beyond { bounds, gaps, associations, engines, full, today })
     }
 
     pub(super) fn tables(&self) -> Vec<LabTable> {
@@ -64,6 +69,7 @@ impl Beyond {
         tables.extend(self.gaps.tables());
         tables.extend(self.associations.tables());
         tables.push(self.engines.table());
+        tables.extend(self.full.tables());
         tables.extend(self.today.tables());
         tables
     }

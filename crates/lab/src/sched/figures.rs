@@ -61,6 +61,14 @@ pub(super) fn papers(grid: &RunGrid) -> Vec<(LabTable, Figure)> {
     shown.iter().map(|shown| (table(grid, shown), chart(grid, shown))).collect()
 }
 
+/// The tables of Figures 3 to 6 with the other rule for full queues.
+pub(super) fn with_next(grid: &RunGrid) -> impl Iterator<Item = LabTable> {
+    papers(grid).into_iter().map(|(mut table, _)| {
+        table.subject.push_str(", full queues: the next processor with room");
+        table
+    })
+}
+
 /// The figures behind those, and what the statements are about.
 pub(super) fn others(grid: &RunGrid) -> Vec<LabTable> {
     let section = |subject: &str, unit| (Exhibit::Section("IV-B"), subject.to_owned(), unit);

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use strait_model::Seconds;
-use strait_scheduler::{Limits, Price};
+use strait_scheduler::{Limits, Price, WhenFull};
 use strait_sim::{BusSettings, MachineSettings, ProcessorSettings};
 
 /// PCI, 32 bits at 66 MHz, with a cycle for the address.
@@ -38,6 +38,8 @@ pub(super) struct Gateway {
     pub(super) cpu_on_bus: bool,
     /// Multi-packets that wait in front of a processor.
     pub(super) depth: usize,
+    /// The rule where as many wait as may.
+    pub(super) when_full: WhenFull,
 }
 
 /// As it is taken here.
@@ -46,11 +48,17 @@ pub(super) struct Gateway {
 /// 230 Mbit/s on either side of a `T_enc-ratio` of 1, and 32 at 7, are rates of blocks alone. A FIFO of `SystemC` holds 16
 /// unless it is told otherwise (IEEE 1666, `sc_fifo`), and lets its writer wait. Four blocks' time for a set-up is about what
 /// some ten accesses to registers across the bus take.
-pub(super) const STATED: Gateway =
-    Gateway { name: "as taken", set_up: 4.0, rated_at: None, cpu_on_bus: true, depth: 16 };
+pub(super) const STATED: Gateway = Gateway {
+    name: "as taken",
+    set_up: 4.0,
+    rated_at: None,
+    cpu_on_bus: true,
+    depth: 16,
+    when_full: WhenFull::Wait,
+};
 
 /// The same with one choice made otherwise.
-pub(super) const VARIED: [Gateway; 7] = [
+pub(super) const VARIED: [Gateway; 8] = [
     Gateway { name: "t_init 1", set_up: 1.0, ..STATED },
     Gateway { name: "t_init 2", set_up: 2.0, ..STATED },
     Gateway { name: "t_init 16", set_up: 16.0, ..STATED },
@@ -58,11 +66,14 @@ pub(super) const VARIED: [Gateway; 7] = [
     Gateway { name: "off bus", cpu_on_bus: false, ..STATED },
     Gateway { name: "depth 4", depth: 4, ..STATED },
     Gateway { name: "depth 64", depth: 64, ..STATED },
+    Gateway { name: "next", when_full: WhenFull::Next, ..STATED },
 ];
+/// The place of the one with the other rule for full queues.
+pub(super) const NEXT: usize = VARIED.len() - 1;
 
 impl Gateway {
     /// Equation 6 for the accelerator.
-    fn accelerator(&self) -> Price {
+    pub(super) fn accelerator(&self) -> Price {
         let block_bits = (BLOCK * 8) as f64;
         let per_block = match self.rated_at {
             None => block_bits / ACCELERATED,
@@ -83,6 +94,8 @@ impl Gateway {
             bus: BUS,
             processors,
             depth: self.depth,
+            when_full: self.when_full,
+            in_order: None,
             window,
             tuned: false,
             block: BLOCK,

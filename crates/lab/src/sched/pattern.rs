@@ -19,6 +19,8 @@ const AVERAGE: f64 = 471.0;
 const RANGE: (f64, f64) = (20.0, 7_065.0);
 /// The longest payload of the uniform pattern.
 const LONGEST: u32 = 1_960;
+/// Units of today with their headers.
+const UNITS: [u32; 2] = [1_400, 65_536];
 /// Every pattern is the same in each run.
 const SEED: u64 = 2008;
 
@@ -57,6 +59,11 @@ pub(super) fn all(count: usize, trace: &PacketTrace) -> Vec<Pattern> {
 /// Packets of a fixed payload, of so many equally likely associations.
 pub(super) fn fixed(payload: u32, count: usize, associations: u32) -> Pattern {
     Pattern { fixed: true, ..made(&format!("{payload} bytes"), count, associations, |_| payload) }
+}
+
+/// Units as a tunnel of today has them, all for one peer: as often one full packet as a super-packet of 64 KiB.
+pub(super) fn units(count: usize) -> Pattern {
+    made("1,400 bytes and 64 KiB", count, 1, |random| UNITS[random.below(2) as usize] - HEADERS)
 }
 
 /// An exponentially distributed length.

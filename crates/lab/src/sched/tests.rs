@@ -76,6 +76,11 @@ fn the_report_has_figures_anchors_variations_and_every_run() {
     let variations = made.report.tables.iter().find(|it| it.unit == crate::FigureUnit::Holds).unwrap();
     assert_eq!((variations.columns.len(), variations.rows.len()), (1 + VARIED.len(), 19));
     assert_eq!(made.report.claims.len(), 19 + 4);
+    let other = made.report.tables.iter().filter(|it| it.subject.contains("next processor with room"));
+    assert_eq!(
+        other.map(|it| (it.exhibit.to_string(), it.rows.len())).collect::<Vec<_>>(),
+        [3, 4, 5, 6].map(|number| (format!("Figure {number}"), 7))
+    );
     assert_eq!(made.runs.len(), 7 * RATIOS.len() * WINDOWS.len());
     for run in &made.runs {
         assert_eq!(run.packets, SOME as u64);
@@ -85,6 +90,23 @@ fn the_report_has_figures_anchors_variations_and_every_run() {
     }
     let figure_4 = made.figures[1].chart.drawing().svg();
     assert!(figure_4.contains("exponential") && figure_4.contains("W = 30"));
+}
+
+/// Figure 4 depends on the rule, Figure 5 does not.
+#[test]
+fn waiting_for_the_accelerator_is_what_saves_the_cpu() {
+    let [waits, next] = [STATED, VARIED[gateway::NEXT]].map(|gateway| grid(&gateway));
+    let bars = |it: &RunGrid, figure: fn(&strait_sim::MachineOutcome) -> f64| {
+        let shown = it.cells().filter(|cell| cell.ratio == gateway::SHOWN_RATIO && cell.window > 0);
+        shown.map(|cell| it.relative(cell, figure)).collect::<Vec<f64>>()
+    };
+    assert!(bars(&waits, grid::cpu_use).iter().all(|bar| *bar < 1.0));
+    assert!(bars(&next, grid::cpu_use).iter().all(|bar| (0.98..1.03).contains(bar)));
+    let throughput = strait_sim::MachineOutcome::throughput;
+    let pairs = bars(&waits, throughput).into_iter().zip(bars(&next, throughput));
+    for (waits, next) in pairs {
+        assert!((waits / next - 1.0).abs() < 0.03, "{waits} {next}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ const HALF_LIFE: Duration = Duration::from_secs(1);
 pub struct Engine {
     /// By [`AlgorithmIndex`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
     pub prices: Vec<Option<Price>>,
-    /// Most jobs that it takes, the running one included.
+    /// Jobs with which it is full, the running one included.
     pub jobs: usize,
 }
 
@@ -94,19 +94,30 @@ impl EngineStation {
         EngineStation {
             skills: engine.prices.into_iter().map(skill).collect(),
             most: engine.jobs,
-            waiting: VecDeque::with_capacity(engine.jobs.saturating_sub(1)),
+            // One more than it takes may wait for it.
+            waiting: VecDeque::with_capacity(engine.jobs),
             queued: 0,
             running: None,
             busy: Busy { share: 0.0, at: Time::ZERO },
         }
     }
 
-    /// What a job would find here; nothing when this engine cannot do it or has no room.
+    /// Whether it takes any job at all.
+    pub(super) const fn works(&self) -> bool {
+        self.most > 0
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.jobs() < self.most
+    }
+
+    pub(super) fn can(&self, algorithm: AlgorithmIndex) -> bool {
+        self.skills.get(algorithm.0).is_some_and(Option::is_some)
+    }
+
+    /// What a job would find here, full or not; nothing when this engine cannot do it.
     pub(super) fn offer(&self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Offer> {
         let skill = self.skills.get(algorithm.0)?.as_ref()?;
-        if self.jobs() >= self.most {
-            return None;
-        }
         let calibrated = skill.price.of(bytes).0 * 1e9;
         let expected = calibrated * skill.load.factor(now);
         let job = StationJob {
@@ -158,7 +169,8 @@ impl EngineStation {
         skill.load.learn(took.as_secs_f64() / due.0, due, now);
     }
 
-    fn jobs(&self) -> usize {
+    /// Jobs that it has, the running one included.
+    pub(super) fn jobs(&self) -> usize {
         self.waiting.len() + usize::from(self.running.is_some())
     }
 

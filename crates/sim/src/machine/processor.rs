@@ -23,6 +23,8 @@ pub struct ProcessorSettings {
 /// A multi-packet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MultiPacketJob {
+    /// Its place among all, as they were scheduled.
+    pub(super) turn: u64,
     pub(super) packets: u64,
     pub(super) bytes: u64,
     /// With every packet padded.
@@ -79,11 +81,6 @@ impl Processor {
 
     pub(super) fn queue(&mut self, job: MultiPacketJob) {
         self.queue.push_back(job);
-    }
-
-    /// Jobs in its queue.
-    pub(super) fn waiting(&self) -> usize {
-        self.queue.len()
     }
 
     /// Until when it is busy with what it is at.

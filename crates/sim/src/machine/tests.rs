@@ -20,6 +20,8 @@ fn machine(processors: Vec<ProcessorSettings>, packets: usize) -> MachineSetting
         bus: BUS,
         processors,
         depth: 16,
+        when_full: WhenFull::Wait,
+        in_order: None,
         window: Limits { packets, bytes: usize::MAX, wait: Duration::MAX },
         tuned: false,
         block: 16,
@@ -101,6 +103,40 @@ fn an_overloaded_machine_holds_few_packets_while_its_source_waits() {
 }
 
 #[test]
+fn full_queue_is_waited_for_or_passed_by() {
+    // The second takes 100 a job, the first 1000; one waits in front of each.
+    let mut settings = machine(vec![processor(1000.0, 0.0), processor(100.0, 0.0)], 1);
+    settings.depth = 1;
+    settings.processors.iter_mut().for_each(|it| it.on_bus = false);
+    let arrivals = [arrival(0, 16, 0); 5];
+    let waits = simulate(&settings, arrivals);
+    assert_eq!((waits.span, waits.shares[0].jobs), (nanos(500), 0));
+    settings.when_full = WhenFull::Next;
+    let next = simulate(&settings, arrivals);
+    // Two to the second, two to the first, and the fifth to the second when its first is done.
+    assert_eq!((next.span, next.shares[0].jobs), (nanos(2000), 2));
+}
+
+#[test]
+fn packets_leave_in_the_order_in_which_they_were_scheduled() {
+    let mut settings = machine(vec![processor(1000.0, 0.0), processor(100.0, 0.0)], 1);
+    (settings.depth, settings.when_full) = (0, WhenFull::Next);
+    settings.processors.iter_mut().for_each(|it| it.on_bus = false);
+    // One to the second, one to the first, and the others behind the first one.
+    let arrivals = [arrival(0, 16, 0); 4];
+    let free = simulate(&settings, arrivals);
+    assert_eq!((free.span, free.latency), (nanos(1000), nanos((100 + 1000 + 200 + 200) / 4)));
+    settings.in_order = Some(10);
+    let ordered = simulate(&settings, arrivals);
+    // The third is in the window from the beginning, the fourth from 100 on, and both leave with the second at 1000.
+    assert_eq!((ordered.span, ordered.latency), (nanos(1000), nanos((100 + 1000 + 1000 + 900) / 4)));
+    settings.in_order = Some(2);
+    let bounded = simulate(&settings, arrivals);
+    // The fourth waits until the second has left.
+    assert_eq!((bounded.packets, bounded.span), (4, nanos(1100)));
+}
+
+#[test]
 fn a_window_waits_no_longer_than_it_may() {
     let mut settings = machine(vec![processor(1000.0, 0.0)], 30);
     settings.processors[0].on_bus = false;
@@ -123,10 +159,12 @@ fn a_window_waits_no_longer_than_it_may() {
 fn every_packet_is_done_once_whatever_the_machine() {
     let arrivals = traffic(3_000, 2_000);
     let bytes: u64 = arrivals.iter().map(|packet| u64::from(packet.bytes)).sum();
+    let rules = [(WhenFull::Wait, None), (WhenFull::Next, Some(7)), (WhenFull::Wait, Some(1))];
     for packets in [1, 10, 30] {
         for processors in 1..4 {
             for (tuned, depth, wait) in [(false, 16, Duration::MAX), (true, 0, Duration::from_micros(9))] {
                 let mut settings = machine(vec![processor(900.0, 500.0); processors], packets);
+                (settings.when_full, settings.in_order) = rules[processors - 1];
                 settings.processors[0].slowdown = 3.0;
                 (settings.tuned, settings.depth, settings.window.wait) = (tuned, depth, wait);
                 settings.learns = tuned;

@@ -149,6 +149,8 @@ impl Case {
                 bus: BusSettings { hertz: 1, width: 1, address: 0 },
                 processors: vec![core; self.cores],
                 depth: STATED.depth,
+                when_full: STATED.when_full,
+                in_order: None,
                 window: window(packets),
                 tuned: false,
                 block: 1,
