@@ -25,6 +25,10 @@ pub(crate) use reorder::Reorder;
 
 /// Jobs for each engine: one that runs, one that waits for it, and one whose result is being taken on.
 pub(crate) const JOBS_AN_ENGINE: usize = 3;
+/// Jobs with which an engine is full, of those of all engines. What it would finish first waits for it then: given to the next engine, a
+/// slow one, it would hold up all that comes behind it, as units leave in order. With twice as many as its own, an engine of a quarter of
+/// the speed has work as well. `strait lab sched` has the figures of both rules, for 3 and for 6.
+const FULL_AT: usize = 2 * JOBS_AN_ENGINE;
 /// What it takes to wake a thread with a job and to be woken with the result: two futex calls and two turns of the system's
 /// scheduler, measured on one machine at 12 to 25 us.
 const HANDING_OVER: Seconds = Seconds(20e-6);
@@ -103,7 +107,11 @@ impl<W: PoolWork> Pool<W> {
     pub(crate) fn add_workers(&mut self, workers: usize, costs: impl Iterator<Item = Option<Cost>> + Clone) {
         if workers > 0 {
             self.dispatcher = Some(dispatcher(workers, costs));
-            self.unmade = ((workers + 1) * JOBS_AN_ENGINE).saturating_sub(self.idle.len());
+            let jobs = (workers + 1) * JOBS_AN_ENGINE;
+            self.unmade = jobs.saturating_sub(self.idle.len());
+            // Any of these places may have all of them, whenever that comes to be.
+            self.own.reserve(jobs);
+            self.idle.reserve(jobs);
         }
     }
 
@@ -125,9 +133,9 @@ impl<W: PoolWork> Pool<W> {
         (0..dispatcher.len()).filter_map(|engine| dispatcher.occupation(engine, now)).collect()
     }
 
-    /// Whether [`Pool::idle`] gives a job.
-    pub(crate) const fn has_idle(&self) -> bool {
-        !self.idle.is_empty() || self.unmade > 0
+    /// Whether [`Pool::idle`] gives a job, and no job waits for an engine that is full.
+    pub(crate) fn has_idle(&self) -> bool {
+        (!self.idle.is_empty() || self.unmade > 0) && self.dispatcher.as_ref().is_none_or(Dispatcher::takes)
     }
 
     /// A job without work; nothing when all are in use.
@@ -220,11 +228,11 @@ fn dispatcher(workers: usize, costs: impl Iterator<Item = Option<Cost>> + Clone)
             let cost = cost?;
             Some(Price::from(Cost { set_up: cost.set_up + handing, ..cost }))
         };
-        Engine { prices: costs.clone().map(price).collect(), jobs: JOBS_AN_ENGINE }
+        Engine { prices: costs.clone().map(price).collect(), jobs: FULL_AT }
     };
     let alone = core::iter::once(engine(Seconds(0.0)));
     let engines = alone.chain(core::iter::repeat_n(engine(HANDING_OVER), workers)).collect();
-    Dispatcher::new(engines, WhenFull::Next)
+    Dispatcher::new(engines, WhenFull::Wait)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crate::cpu_time;
 
-/// Jobs that may wait for one worker: more than a packet thread ever gives it.
+/// Jobs that may wait for one worker: more than a packet thread ever gives it, which is one more than an engine is full with.
 const JOBS: usize = 8;
 /// Codecs keep their tables on the heap.
 const STACK: usize = 256 * 1024;

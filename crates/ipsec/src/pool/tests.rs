@@ -2,6 +2,8 @@ use strait_clock::Random;
 
 use super::*;
 
+mod timed;
+
 /// Adds up its bytes.
 #[derive(Debug)]
 struct AddUp {
