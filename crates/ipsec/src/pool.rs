@@ -18,7 +18,7 @@ use core::time::Duration;
 use std::collections::VecDeque;
 
 use strait_clock::Time;
-use strait_model::{Cost, Seconds};
+use strait_model::Cost;
 use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, SpareFirst, WhenFull};
 
 pub(crate) use reorder::Reorder;
@@ -29,9 +29,9 @@ pub(crate) const JOBS_AN_ENGINE: usize = 3;
 /// slow one, it would hold up all that comes behind it, as units leave in order. With twice as many as its own, an engine of a quarter of
 /// the speed has work as well. `strait lab sched` has the figures of both rules, for 3 and for 6.
 const FULL_AT: usize = 2 * JOBS_AN_ENGINE;
-/// What it takes to wake a thread with a job and to be woken with the result: two futex calls and two turns of the system's
-/// scheduler, measured on one machine at 12 to 25 us.
-const HANDING_OVER: Seconds = Seconds(20e-6);
+/// What it takes to wake a thread with a job and to be woken with the result, until it was measured here: two futex calls and two turns
+/// of the system's scheduler, on one machine 12 to 25 us.
+const HANDING_OVER: Duration = Duration::from_micros(20);
 
 /// The calling thread also moves packets: what takes it longer than this is for workers, while one has room. A pacer sends 4 ms in
 /// advance, so the link does not notice half of that.
@@ -103,8 +103,9 @@ impl<W: PoolWork> Pool<W> {
         }
     }
 
-    /// Adds so many workers, alike in speed. `costs` are those of each algorithm on one engine.
-    pub(crate) fn add_workers(&mut self, workers: usize, costs: impl Iterator<Item = Option<Cost>> + Clone) {
+    /// Adds so many workers. `costs` are those of each algorithm on one engine, until jobs on each have said what they are there: on
+    /// a slower core, or where something else has the processor as well.
+    pub(crate) fn add_workers(&mut self, workers: usize, costs: impl Iterator<Item = Option<Cost>>) {
         if workers > 0 {
             self.dispatcher = Some(dispatcher(workers, costs));
             let jobs = (workers + 1) * JOBS_AN_ENGINE;
@@ -221,16 +222,11 @@ impl<W: PoolWork> Pool<W> {
     }
 }
 
-/// The calling thread, engine 0, and so many workers: alike, but that a job has to be brought to a worker and back.
-fn dispatcher(workers: usize, costs: impl Iterator<Item = Option<Cost>> + Clone) -> Dispatcher {
-    let engine = |handing: Seconds| {
-        let price = |cost: Option<Cost>| {
-            let cost = cost?;
-            Some(Price::from(Cost { set_up: cost.set_up + handing, ..cost }))
-        };
-        Engine { prices: costs.clone().map(price).collect(), jobs: FULL_AT }
-    };
-    let alone = core::iter::once(engine(Seconds(0.0)));
+/// The calling thread, engine 0, and so many workers: alike at first, but that a job has to be brought to a worker and back.
+fn dispatcher(workers: usize, costs: impl Iterator<Item = Option<Cost>>) -> Dispatcher {
+    let prices: Vec<Option<Price>> = costs.map(|cost| cost.map(Price::from)).collect();
+    let engine = |bringing| Engine { prices: prices.clone(), bringing, jobs: FULL_AT };
+    let alone = core::iter::once(engine(Duration::ZERO));
     let engines = alone.chain(core::iter::repeat_n(engine(HANDING_OVER), workers)).collect();
     Dispatcher::new(engines, WhenFull::Wait)
 }

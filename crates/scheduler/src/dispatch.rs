@@ -3,9 +3,13 @@
 //! An engine is whatever works alone and one job after the other: a thread, an accelerator. The rule is that of A. V. Taddeo,
 //! A. Ferrante and V. Piuri, *Scheduling Small Packets in IPSec-based Systems*, section III-B, for any number of engines.
 //!
+//! Engines differ, and not only by what is said of them: each has estimates of its own of what a job takes there, its set-up and its
+//! bytes, and of what bringing a job there takes ([`Dispatcher::finished`]).
+//!
 //! An engine is full when it has as many jobs as it takes. The paper does not say what the scheduler does then: [`WhenFull`] does.
 
 mod price;
+mod speed;
 mod station;
 
 use core::time::Duration;
@@ -14,7 +18,7 @@ use strait_clock::Time;
 
 pub use price::Price;
 use station::EngineStation;
-pub use station::{Engine, Occupation};
+pub use station::{Engine, Occupation, WorkDone};
 
 /// Something that engines can do: its place in [`Engine::prices`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -129,8 +133,8 @@ impl Dispatcher {
 
     /// The job that `engine` was at ended at `now`. The next one in its queue begins, if there is any.
     ///
-    /// `took` is how long it worked: what later jobs of that algorithm are expected to take there is corrected by it. Nothing
-    /// where that is not known.
+    /// `took` is how long it worked: what later jobs of that algorithm are expected to take there is corrected by it, and the rest of
+    /// the time is what bringing the job took. Nothing where that is not known.
     pub fn finished(&mut self, engine: usize, took: Option<Duration>, now: Time) {
         if let Some(station) = self.stations.get_mut(engine) {
             station.finish(took, now);

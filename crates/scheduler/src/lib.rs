@@ -16,7 +16,9 @@ mod ring;
 mod window;
 
 pub use budget::{Budget, SourceBudget};
-pub use dispatch::{AlgorithmIndex, Dispatcher, Engine, Occupation, Price, SpareFirst, Ticket, WhenFull};
+pub use dispatch::{
+    AlgorithmIndex, Dispatcher, Engine, Occupation, Price, SpareFirst, Ticket, WhenFull, WorkDone,
+};
 pub use estimate::{DeliveryCount, Estimate, LimitedBy, Path, PathSample, ReportRefused};
 pub use link_rate::{LinkRate, Pace};
 pub use pacer::Pacer;

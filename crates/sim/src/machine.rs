@@ -15,6 +15,8 @@ mod order;
 mod outcome;
 mod processor;
 
+use core::time::Duration;
+
 use strait_clock::Time;
 use strait_scheduler::{AlgorithmIndex, Dispatcher, Engine, Limits, Tuned, WhenFull, Window};
 
@@ -100,7 +102,12 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
     fn new(settings: &'a MachineSettings, arrivals: A) -> GatewayMachine<'a, A> {
         // One that it is at, and those that wait.
         let jobs = settings.depth + 1;
-        let engine = |it: &ProcessorSettings| Engine { prices: vec![Some(it.price)], jobs };
+        let engine = |it: &ProcessorSettings| Engine {
+            prices: vec![Some(it.price)],
+            // The rule of the paper knows of no transfers.
+            bringing: Duration::ZERO,
+            jobs,
+        };
         let tuned = settings.tuned.then(|| Tuned::new(settings.window.packets));
         let packets = tuned.map_or(settings.window.packets, |tuned| tuned.packets());
         let mut window = Window::new(settings.window);

@@ -267,14 +267,33 @@ fn padded_blocks_of_one_flow() {
     }
 }
 
+/// What a machine takes on which a block is worth a worker from the first on.
+fn slow() -> Calibration {
+    let slow = Calibration::assumed().numbers().map(|numbers| {
+        let [a, b, c, set_up, per_byte, d, e, f, g] = numbers;
+        [a, b, c, set_up * 30.0, per_byte * 30.0, d, e, f, g]
+    });
+    Calibration::from_numbers(&slow).unwrap()
+}
+
+/// With it each job takes 50 us, near to that: what engines take is learned as well.
+fn stopwatch() -> Stopwatch {
+    let mut nanos = 0;
+    Stopwatch::new(move || {
+        nanos += 50_000;
+        nanos
+    })
+}
+
 #[test]
 fn blocks_that_workers_expand() {
-    const ROUNDS: u64 = 60;
+    // Jobs are made when they are first needed, and engines learn for a while: the last new one is in round 39.
+    const ROUNDS: u64 = 300;
     let mut now = Time::from_millis(1000);
     let settings = HalvesSettings { rules: compressing("zstd-3"), ..HalvesSettings::default() };
     let mut halves = Halves::new(settings, now);
-    halves.inbound = halves.inbound.with_workers(2, &Calibration::assumed(), Stopwatch::NONE);
-    let mut tools = ExpandTools::new(Stopwatch::NONE);
+    halves.inbound = halves.inbound.with_workers(2, &slow(), stopwatch());
+    let mut tools = ExpandTools::new(stopwatch());
     let mut wire =
         Wire { bytes: Vec::with_capacity(4 << 20), trains: Vec::with_capacity(10_000), delivered: 0 };
     let mut host = Worked { jobs: Vec::with_capacity(100), handed: 0, delivered: 0 };

@@ -1,4 +1,5 @@
 use strait_clock::Random;
+use strait_model::Seconds;
 
 use super::*;
 

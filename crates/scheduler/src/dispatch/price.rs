@@ -26,6 +26,16 @@ impl Price {
         Price { cost: Cost { set_up: once * set_up, per_byte: per_byte * per_block }, ..self }
     }
 
+    /// The part that a job takes whatever its bytes.
+    pub(super) const fn set_up(&self) -> Seconds {
+        self.cost.set_up
+    }
+
+    /// The same with blocks' time by the byte.
+    pub(super) const fn cost(&self) -> Cost {
+        self.cost
+    }
+
     /// What a job of so many bytes takes.
     #[must_use]
     pub fn of(&self, bytes: usize) -> Seconds {

@@ -19,7 +19,7 @@ fn price(set_up: f64, per_byte: f64) -> Price {
 }
 
 fn engine(set_up: f64, per_byte: f64) -> Engine {
-    Engine { prices: vec![Some(price(set_up, per_byte))], jobs: 100 }
+    Engine { prices: vec![Some(price(set_up, per_byte))], bringing: Duration::ZERO, jobs: 100 }
 }
 
 fn idle(engines: Vec<Engine>) -> Dispatcher {
@@ -59,8 +59,7 @@ fn unequal(when_full: WhenFull) -> Dispatcher {
 #[test]
 fn job_of_a_full_engine_waits_for_it_and_all_others_with_it() {
     let mut two = unequal(WhenFull::Wait);
-    let give =
-        |two: &mut Dispatcher, now| two.dispatch(AES, 100, at(now)).map(|it| (it.engine, it.waits));
+    let give = |two: &mut Dispatcher, now| two.dispatch(AES, 100, at(now)).map(|it| (it.engine, it.waits));
     let waits = [0, 100, 200].map(|waits| Some((1, nanos(waits))));
     assert_eq!([0; 3].map(|now| give(&mut two, now)), waits);
     assert!(!two.takes() && give(&mut two, 50).is_none(), "although the first is idle");
@@ -123,8 +122,9 @@ fn waiting_is_the_time_in_queue_and_the_residual_time() {
 #[test]
 fn only_capable_engines_with_room_are_chosen() {
     let (zstd, lzs) = (AlgorithmIndex(0), AlgorithmIndex(1));
-    let both = Engine { prices: vec![Some(price(1.0, 1.0)), Some(price(1.0, 1.0))], jobs: 2 };
-    let one = Engine { prices: vec![Some(price(0.0, 0.1))], jobs: 1 };
+    let prices = vec![Some(price(1.0, 1.0)), Some(price(1.0, 1.0))];
+    let both = Engine { prices, jobs: 2, ..engine(0.0, 0.0) };
+    let one = Engine { jobs: 1, ..engine(0.0, 0.1) };
     let mut two = idle(vec![both, one]);
     let mut give = |algorithm| two.dispatch(algorithm, 10, Time::ZERO).map(|ticket| ticket.engine);
     assert_eq!([lzs, zstd, zstd, zstd, lzs].map(&mut give), [Some(0), Some(1), Some(0), None, None]);
@@ -148,8 +148,45 @@ fn an_engine_that_slows_down_gets_less_until_that_is_forgotten() {
         two.finished(first.engine, Some(first.takes * if first.engine == 0 { 3 } else { 1 }), now);
     }
     assert!(shares[1] > 150 && shares[0] > 0, "{shares:?}");
-    let later = now + Duration::from_secs(20);
+    let later = now + Duration::from_secs(300);
     assert_eq!(two.dispatch(AES, 1000, later).unwrap().engine, 0);
+}
+
+#[test]
+fn what_bringing_takes_is_learned_and_bounded() {
+    let away = Engine { bringing: nanos(20_000), ..engine(0.0, 1.0) };
+    let mut one = idle(vec![away]);
+    let mut now = Time::from_millis(1);
+    let mut bringing = |rest: u64| {
+        for _ in 0..200 {
+            let ticket = one.dispatch(AES, 1_000, now).unwrap();
+            assert_eq!(ticket.waits, Duration::ZERO);
+            now += ticket.takes + nanos(rest);
+            one.finished(0, Some(ticket.takes), now);
+        }
+        one.occupation(0, now).unwrap().bringing.as_nanos() / 1_000
+    };
+    assert_eq!([5_000, 60_000, 9_000_000].map(&mut bringing), [5, 60, 80]);
+}
+
+/// The second is said to be as fast, and needs four times as long; it is nearer.
+#[test]
+fn engine_is_chosen_by_what_it_was_found_to_take() {
+    let mut two = idle(vec![Engine { bringing: nanos(1), ..engine(0.0, 1.0) }, engine(0.0, 1.0)]);
+    let mut now = Time::from_millis(1);
+    let mut give = |two: &mut Dispatcher| {
+        let ticket = two.dispatch(AES, 1_000_000, now).unwrap();
+        now += Duration::from_millis(1) * if ticket.engine == 1 { 4 } else { 1 };
+        let took = Duration::from_millis(if ticket.engine == 1 { 4 } else { 1 });
+        two.finished(ticket.engine, Some(took), now);
+        ticket.engine
+    };
+    let first: Vec<usize> = (0..300).map(|_| give(&mut two)).collect();
+    assert!(first[0] == 1 && first[299] == 0, "{first:?}");
+    let done = |engine: usize| two.occupation(engine, now).unwrap().done[0];
+    assert_eq!(done(0).jobs + done(1).jobs, 300);
+    assert!((done(0).cost.per_byte.0 * 1e9 - 1.0).abs() < 0.01, "{:?}", done(0));
+    assert!(done(1).cost.per_byte.0 * 1e9 > 1.0, "{:?}", done(1));
 }
 
 #[test]

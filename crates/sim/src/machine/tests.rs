@@ -1,5 +1,4 @@
 use super::*;
-use core::time::Duration;
 use strait_clock::Random;
 use strait_scheduler::Price;
 

@@ -153,6 +153,42 @@ fn slow_engine_does_not_hold_up_the_others() {
 }
 
 #[test]
+fn shares_follow_speeds_whichever_engine_is_slow() {
+    for slower in [&[1.0, 4.0][..], &[4.0, 1.0], &[1.0, 1.0, 4.0], &[1.0, 4.0, 1.0], &[1.0; 3]] {
+        let speeds: f64 = slower.iter().map(|slower| 1.0 / slower).sum();
+        let outcome = TimedMachine::new(slower).run(&equal());
+        for (engine, slower) in slower.iter().enumerate() {
+            let (share, due) = (outcome.share(engine), 1.0 / slower / speeds);
+            assert!((share - due).abs() < 0.1, "{engine}: {share}, not {due}: {outcome:?}");
+        }
+    }
+}
+
+/// A slow worker is not tried anew after each pause, as it was with what is forgotten in half a second alone.
+#[test]
+fn slow_engine_is_known_after_a_pause() {
+    let mut machine = TimedMachine::new(&[1.0, 1.0, 4.0]);
+    machine.run(&equal());
+    let mut bytes = 0;
+    for _ in 0..50 {
+        machine.now += Duration::from_secs(3);
+        bytes += machine.run(&[32_768; 3]).bytes[2];
+    }
+    let share = bytes as f64 / (50.0 * 3.0 * 32_768.0);
+    assert!(share < 0.15, "{share}");
+}
+
+#[test]
+fn engine_that_becomes_fast_again_gets_its_share_again() {
+    let mut machine = TimedMachine::new(&[1.0, 4.0]);
+    assert!(machine.run(&equal()).share(1) < 0.3);
+    machine.slower[1] = 1.0;
+    machine.run(&equal());
+    let share = machine.run(&equal()).share(1);
+    assert!((0.4..0.6).contains(&share), "{share}");
+}
+
+#[test]
 fn nothing_waits_for_ever_for_an_engine_that_hardly_moves() {
     let mut machine = TimedMachine::new(&[1.0, 1.0, 5_000.0]);
     let outcome = machine.run(&mixed());
