@@ -250,6 +250,9 @@ pub(crate) struct Show {
     /// Which tunnel; without it, all that are running.
     #[command(flatten)]
     pub(crate) which: Which,
+    /// Show the threads that compress instead: blocks, and what they take
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) engines: bool,
     /// Print one JSON document
     #[arg(long)]
     pub(crate) json: bool,

@@ -23,9 +23,10 @@ pub(crate) fn show(flags: &flags::Show) -> CommandResult {
         Some(_) => vec![running::which(&flags.which)?],
         None => running::all()?,
     };
+    let render = if flags.engines { text::engines::render } else { text::render };
     let shown = interfaces
         .iter()
-        .map(|interface| client::show(interface).map(|report| text::render(&report)).map_err(refused))
+        .map(|interface| client::show(interface).map(|report| render(&report)).map_err(refused))
         .collect::<Result<Vec<String>, Failure>>()?;
     print(shown.join("\n").as_bytes())
 }

@@ -4,6 +4,7 @@ mod carrier;
 mod decision;
 mod directory;
 mod drop;
+mod engine;
 mod history;
 mod leak;
 mod manual;
@@ -21,6 +22,7 @@ pub use carrier::CarrierReport;
 pub use decision::{DecisionReport, EstimateReport, StagesReport};
 pub use directory::{DailyKeysReport, DirectoryReport, LookUpEndReport, LookUpReport, NotTakenReport};
 pub use drop::DropReport;
+pub use engine::{EngineKind, EngineMethodReport, EngineReport};
 pub use history::HistoryReport;
 pub use leak::{AttackerReport, LeakReport};
 pub use path::{PathReport, RememberedReport};
@@ -65,6 +67,9 @@ pub struct DaemonReport {
     pub sessionless: Option<SessionlessReport>,
     /// The threads of the daemon.
     pub threads: Vec<ThreadReport>,
+    /// The threads that compress; none where there is only one, or when the sender did not answer in time.
+    #[serde(default)]
+    pub engines: Vec<EngineReport>,
     /// Speed of each cipher suite on this machine.
     pub suites: Vec<SuiteReport>,
 }

@@ -2,6 +2,7 @@
 
 mod carrier;
 mod directory;
+pub(crate) mod engines;
 pub(crate) mod history;
 pub(crate) mod leak;
 pub(crate) mod manual;

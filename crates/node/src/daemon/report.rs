@@ -1,6 +1,7 @@
 //! What is shown of a running node.
 
 mod decision;
+mod engine;
 mod leak;
 mod manual;
 mod sessionless;
@@ -63,6 +64,7 @@ impl Daemon {
             },
             sessionless: self.control.sessionless_counts().as_ref().map(sessionless::shared),
             threads: threads(said.map_or(&[], |said| &said.engines)),
+            engines: engine::engines(said.map_or(&[], |said| &said.engines)),
             suites: Suite::ALL.iter().map(|suite| self.suite_report(*suite)).collect(),
         }
     }

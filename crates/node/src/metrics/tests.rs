@@ -213,6 +213,7 @@ pub(crate) fn report() -> DaemonReport {
         control: ControlReport { wire_bytes: 6400, ..ControlReport::default() },
         offload: OffloadReport { refused_trains: 3, refused_joined: 4 },
         threads: vec![ThreadReport { name: "strait-in".to_owned(), cpu_seconds: 0.125, compression: None }],
+        engines: Vec::new(),
         suites: vec![SuiteReport { suite: "aes-128-gcm".to_owned(), nanoseconds_per_packet: 700 }],
     }
 }

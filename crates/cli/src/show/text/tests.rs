@@ -57,17 +57,15 @@ pub(crate) fn report() -> DaemonReport {
         sessionless: None,
         control: ControlReport { wire_bytes: 7_100, ..ControlReport::default() },
         offload: OffloadReport::default(),
-        threads: vec![ThreadReport {
-            name: "outward".to_owned(),
-            cpu_seconds: 1.25,
-            compression: Some(CompressionLoadReport {
-                busy_ratio: 0.12,
-                queue_delay_seconds: 0.0,
-                queued_blocks: 2,
-            }),
-        }],
+        threads: vec![thread()],
+        engines: Vec::new(),
         suites: Vec::new(),
     }
+}
+
+fn thread() -> ThreadReport {
+    let compression = CompressionLoadReport { busy_ratio: 0.12, queue_delay_seconds: 0.0, queued_blocks: 2 };
+    ThreadReport { name: "outward".to_owned(), cpu_seconds: 1.25, compression: Some(compression) }
 }
 
 fn peer() -> PeerReport {

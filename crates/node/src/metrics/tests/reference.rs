@@ -1,7 +1,10 @@
 //! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
 
 use super::*;
-use crate::report::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport, TroubleReport};
+use crate::report::{
+    CacheReport, EngineKind, EngineMethodReport, EngineReport, RefusalReport, SessionlessPeerReport,
+    SessionlessReport, TroubleReport,
+};
 use strait_testdata::reference::{ReferenceRow, json_keys, rows};
 
 /// The lines of a page that are about metrics of a node, or about drop reasons.
@@ -115,9 +118,22 @@ pub(super) fn everything() -> DaemonReport {
     let refusals = vec![RefusalReport { reason: "forged".to_owned(), datagrams: 1 }];
     report.sessionless = Some(SessionlessReport { packet_keys: 1, caches: vec![cache], refusals });
     report.decisions = Some(vec![decision()]);
+    report.engines = vec![engine()];
     report.threads[0].compression =
         Some(CompressionLoadReport { busy_ratio: 0.5, queue_delay_seconds: 0.001, queued_blocks: 2 });
     report
+}
+
+fn engine() -> EngineReport {
+    let method = "lz4".to_owned();
+    EngineReport {
+        thread: "strait-out-1".to_owned(),
+        kind: EngineKind::Worker,
+        jobs: 1,
+        job_share: Some(1.0),
+        transfer_seconds: 2e-5,
+        methods: vec![EngineMethodReport { method, jobs: 1, set_up_seconds: 1e-6, byte_seconds: 1e-9 }],
+    }
 }
 
 fn sessionless() -> SessionlessPeerReport {
