@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use strait_clock::Time;
 use tokio::io::unix::AsyncFd;
 
+use crate::cpu_time;
 use crate::path_memory::unix_time;
 use crate::timespec::timespec;
 
@@ -62,11 +63,8 @@ pub fn booted_at() -> Duration {
 
 /// The system's time since its boot, suspend included.
 fn since_boot() -> Duration {
-    let mut span = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the pointer is to a value that outlives the call, which writes a timespec. It cannot fail: Linux has this clock
-    // since 2.6.39.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut span) };
-    Duration::new(u64::try_from(span.tv_sec).unwrap_or(0), u32::try_from(span.tv_nsec).unwrap_or(0))
+    // It cannot fail: Linux has this clock since 2.6.39.
+    cpu_time::read(libc::CLOCK_BOOTTIME).unwrap_or_default()
 }
 
 /// Waits for times of a [`Clock`]. One that passed during suspend ends the wait when the system resumes; tokio's own timers

@@ -37,7 +37,8 @@ pub(crate) fn all() -> Vec<(String, Duration)> {
     times
 }
 
-fn read(clock: libc::clockid_t) -> Option<Duration> {
+/// Returns the time of any clock of the system; nothing of a thread's that has ended. Safe in a handler (signal-safety(7)).
+pub(crate) fn read(clock: libc::clockid_t) -> Option<Duration> {
     let mut span = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a value that outlives the call, which writes a timespec.
     let result = unsafe { libc::clock_gettime(clock, &raw mut span) };

@@ -34,7 +34,7 @@ impl<J: Send + 'static> Workers<J> {
         for number in 1..=count {
             let (sender, jobs) = sync_channel(JOBS);
             let (run, finished, wake) = (make(), finished.clone(), wake.clone());
-            let thread = thread::Builder::new().name(format!("{name}-{number}")).stack_size(STACK);
+            let thread = thread::Builder::new().name(worker_name(name, number)).stack_size(STACK);
             workers.handles.push(thread.spawn(move || work(&jobs, run, &finished, &wake))?);
             workers.jobs.push(sender);
         }
@@ -77,6 +77,11 @@ impl<J> Drop for Workers<J> {
             let _ = handle.join();
         }
     }
+}
+
+/// Returns the name of a worker's thread, by that of the thread beside which it works and its number, from 1 on.
+pub(crate) fn worker_name(name: &str, number: usize) -> String {
+    format!("{name}-{number}")
 }
 
 fn work<J>(jobs: &Receiver<J>, mut run: impl FnMut(&mut J), finished: &Sender<J>, wake: &impl Fn()) {

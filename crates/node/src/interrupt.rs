@@ -3,9 +3,10 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
+
+use crate::cpu_time;
 
 static SIGNAL: AtomicI32 = AtomicI32::new(0);
 /// The time at which it came, in milliseconds.
@@ -21,8 +22,8 @@ const SIGNALS: [i32; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 /// From here on [`signal`] reports these; a second request ends the program at once.
 pub fn watch() {
     for signal in SIGNALS {
-        // SAFETY: all zeros is a valid `sigaction`; the handler only touches an atomic and calls `signal`, which
-        // is async-signal-safe.
+        // SAFETY: all zeros is a valid `sigaction`; the handler only touches atomics and calls what is
+        // async-signal-safe.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = remember as *const () as usize;
@@ -59,7 +60,7 @@ pub struct EndSignal {
     descriptor: OwnedFd,
     signals: &'static [i32],
     /// The time at which the first came, in milliseconds.
-    first: OnceLock<u64>,
+    first: AtomicU64,
 }
 
 impl EndSignal {
@@ -89,19 +90,17 @@ impl EndSignal {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the descriptor was just made and has no other owner.
-        Ok(EndSignal { descriptor: unsafe { OwnedFd::from_raw_fd(made) }, signals, first: OnceLock::new() })
+        Ok(EndSignal { descriptor: unsafe { OwnedFd::from_raw_fd(made) }, signals, first: AtomicU64::new(0) })
     }
 
-    /// Whether the program was asked to end since the last time; a second request, if this is called for it, ends the program at once.
+    /// Returns true if a signal came since the last time. One of a second request, if this is called for it, ends the program at once.
     #[must_use]
     pub fn came(&self) -> bool {
         let mut came = false;
         while let Some(signal) = self.next() {
-            let now = milliseconds();
-            if now > self.first.get_or_init(|| now) + ONE_REQUEST {
+            if is_another(&self.first) {
                 let _ = mask(libc::SIG_UNBLOCK, &set(self.signals));
-                // SAFETY: the call touches no memory.
-                unsafe { libc::raise(signal) };
+                end_by(signal);
             }
             came = true;
         }
@@ -154,29 +153,29 @@ fn mask(how: i32, signals: &libc::sigset_t) -> io::Result<libc::sigset_t> {
 }
 
 extern "C" fn remember(signal: i32) {
-    let now = milliseconds();
-    match CAME.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst) {
-        Ok(_) => SIGNAL.store(signal, Ordering::SeqCst),
-        Err(first) if now > first + ONE_REQUEST => {
-            // SAFETY: resetting a disposition and raising a signal in a handler are async-signal-safe (signal-safety(7)).
-            unsafe {
-                libc::signal(signal, libc::SIG_DFL);
-                libc::raise(signal);
-            }
-        }
-        Err(_) => {}
+    if is_another(&CAME) {
+        end_by(signal);
+    } else {
+        let _ = SIGNAL.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
     }
 }
 
-/// The time of a clock that nobody sets; safe in a handler (signal-safety(7)).
-fn milliseconds() -> u64 {
-    // SAFETY: all zeros is a valid time, and the call gets a pointer to it.
-    let now = unsafe {
-        let mut now: libc::timespec = std::mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now);
-        now
-    };
-    u64::try_from(now.tv_sec).unwrap_or(0) * 1000 + u64::try_from(now.tv_nsec).unwrap_or(0) / 1_000_000
+/// Returns true if a signal that came now is another request than the one that first came at `first`, which is 0 before that; safe in a
+/// handler (signal-safety(7)).
+fn is_another(first: &AtomicU64) -> bool {
+    let now = cpu_time::read(libc::CLOCK_MONOTONIC).unwrap_or_default().as_millis();
+    let now = u64::try_from(now).unwrap_or(u64::MAX);
+    let first = first.compare_exchange(0, now, Ordering::SeqCst, Ordering::SeqCst);
+    first.is_err_and(|first| now > first + ONE_REQUEST)
+}
+
+/// Ends the program as one that does not know the signal.
+fn end_by(signal: i32) {
+    // SAFETY: resetting a disposition and raising a signal touch no memory, and are async-signal-safe (signal-safety(7)).
+    unsafe {
+        libc::signal(signal, libc::SIG_DFL);
+        libc::raise(signal);
+    }
 }
 
 /// The number of the signal that has asked the program to end, once one has.

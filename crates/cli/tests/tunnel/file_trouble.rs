@@ -14,6 +14,7 @@ use strait_testbed::{Extra, TwoHosts};
 
 use crate::file_kills::noise;
 use crate::pair::{Pair, allowed, eventually, fast, has, program};
+use crate::silence::ask_to_end;
 
 /// Two sites; the second has a folder `inbox` that the first may use as these lines say.
 struct Sites {
@@ -90,9 +91,7 @@ fn a_transfer_that_is_stopped_says_how_far_it_is_and_goes_on() {
     let mut send = sites.command(&["send", "it", "site-b", "--max-rate", "8Mbit"]);
     let send = send.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     eventually("a part of it crossed", || sites.pair.hosts.link.traffic().unwrap().there.bytes > 3_000_000);
-    // Two signals at once are one request, as `timeout` and `sudo` send them.
-    let both = "kill -INT $0; kill -TERM $0";
-    assert!(Command::new("sh").args(["-c", both, &send.id().to_string()]).status().unwrap().success());
+    ask_to_end(&send);
     let output = send.wait_with_output().unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{errors}");

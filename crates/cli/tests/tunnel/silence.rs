@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use strait_testbed::{Workdir, children};
@@ -70,10 +70,7 @@ impl RunningCommand {
 
     /// Has the keyboard's signal end it; returns its exit code.
     pub(crate) fn interrupt(&mut self) -> Option<i32> {
-        let number = self.process.0.id().to_string();
-        // Two signals at once are one request, as `timeout` and `sudo` send them.
-        let both = "kill -INT $0; kill -TERM $0";
-        assert!(Command::new("sh").args(["-c", both, &number]).status().unwrap().success());
+        ask_to_end(&self.process.0);
         self.process.0.wait().unwrap().code()
     }
 
@@ -175,4 +172,10 @@ fn a_directory_that_does_not_answer_is_named() {
     drop(connection);
     assert_eq!(publish.process.0.wait().unwrap().code(), Some(1));
     assert!(publish.errors().contains(&format!("strait: {server}: ")), "{}", publish.errors());
+}
+
+/// Asks a process to end by two signals at once, which are one request: so `timeout` and `sudo` send them.
+pub(crate) fn ask_to_end(process: &Child) {
+    let both = "kill -INT $0; kill -TERM $0";
+    assert!(Command::new("sh").args(["-c", both, &process.id().to_string()]).status().unwrap().success());
 }

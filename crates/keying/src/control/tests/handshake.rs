@@ -269,13 +269,19 @@ fn rekey(world: &mut ControlWorld, node: usize, lost: usize) {
     world.nodes[lost].cut = false;
 }
 
-#[test]
-fn a_late_packet_on_an_unconfirmed_pair_does_not_bring_it_back() {
+/// Two nodes of which the first sends with a second pair, and the second has not heard on it: the network takes no ESP.
+fn with_an_unconfirmed_pair() -> ControlWorld {
     let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
     assert!(world.run_until(5, ControlWorld::both_up));
     world.no_esp = true;
     rekey(&mut world, 0, 1);
     assert_eq!((world.established(0), world.established(1)), (2, 1));
+    world
+}
+
+#[test]
+fn a_late_packet_on_an_unconfirmed_pair_does_not_bring_it_back() {
+    let mut world = with_an_unconfirmed_pair();
     rekey(&mut world, 1, 0);
     assert_eq!((world.established(0), world.established(1)), (2, 2));
     // The first end has not heard on the pair of the second, and goes on with its own.
@@ -290,10 +296,7 @@ fn a_late_packet_on_an_unconfirmed_pair_does_not_bring_it_back() {
 
 #[test]
 fn the_pair_before_an_unconfirmed_one_is_used_where_its_initiator_goes_on_with_it() {
-    let mut world = ControlWorld::pair(9, FAIR, Start::Eager);
-    assert!(world.run_until(5, ControlWorld::both_up));
-    world.no_esp = true;
-    rekey(&mut world, 0, 1);
+    let mut world = with_an_unconfirmed_pair();
     rekey(&mut world, 0, 0);
     assert_eq!((world.established(0), world.established(1)), (2, 1));
     world.no_esp = false;

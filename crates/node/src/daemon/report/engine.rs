@@ -1,8 +1,9 @@
-//! What is shown of the threads that compress.
+//! The report of the threads that compress.
 
 use strait_compress::calibrate::CANDIDATES;
 use strait_scheduler::{Occupation, WorkDone};
 
+use crate::engines::worker_name;
 use crate::outward;
 use crate::report::{EngineKind, EngineMethodReport, EngineReport};
 
@@ -11,7 +12,7 @@ pub(super) fn engines(occupations: &[Occupation]) -> Vec<EngineReport> {
     let jobs = |engine: &Occupation| engine.done.iter().map(|done| done.jobs).sum::<u64>();
     let all: u64 = occupations.iter().map(jobs).sum();
     let report = |(place, engine): (usize, &Occupation)| EngineReport {
-        thread: if place == 0 { outward::NAME.to_owned() } else { format!("{}-{place}", outward::NAME) },
+        thread: if place == 0 { outward::NAME.to_owned() } else { worker_name(outward::NAME, place) },
         kind: if place == 0 { EngineKind::PacketThread } else { EngineKind::Worker },
         jobs: jobs(engine),
         job_share: (all > 0).then(|| jobs(engine) as f64 / all as f64),
