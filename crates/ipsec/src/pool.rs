@@ -29,7 +29,7 @@ pub(crate) const JOBS_AN_ENGINE: usize = 3;
 /// slow one, it would hold up all that comes behind it, as units leave in order. With twice as many as its own, an engine of a quarter of
 /// the speed has work as well. `strait lab sched` has the figures of both rules, for 3 and for 6.
 const FULL_AT: usize = 2 * JOBS_AN_ENGINE;
-/// What it takes to wake a thread with a job and to be woken with the result, until it was measured here: two futex calls and two turns
+/// The time to wake a thread with a job and to be woken with the result, until it was measured here: two futex calls and two turns
 /// of the system's scheduler, on one machine 12 to 25 us.
 const HANDING_OVER: Duration = Duration::from_micros(20);
 
@@ -134,7 +134,7 @@ impl<W: PoolWork> Pool<W> {
         (0..dispatcher.len()).filter_map(|engine| dispatcher.occupation(engine, now)).collect()
     }
 
-    /// Whether [`Pool::idle`] gives a job, and no job waits for an engine that is full.
+    /// Returns true if [`Pool::idle`] gives a job, and no job waits for an engine that is full.
     pub(crate) fn has_idle(&self) -> bool {
         (!self.idle.is_empty() || self.unmade > 0) && self.dispatcher.as_ref().is_none_or(Dispatcher::takes)
     }

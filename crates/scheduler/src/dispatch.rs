@@ -75,7 +75,7 @@ impl Dispatcher {
         Dispatcher { stations, when_full, awaited: None }
     }
 
-    /// Whether [`Dispatcher::dispatch`] takes a job: no job waits for an engine, and one has room where none may wait.
+    /// Returns true if [`Dispatcher::dispatch`] takes a job: no job waits for an engine, and one has room where none may wait.
     #[must_use]
     pub fn takes(&self) -> bool {
         match self.when_full {

@@ -42,7 +42,7 @@ pub struct MachineSettings {
     pub depth: usize,
     /// The rule for a multi-packet that a processor with a full queue would finish first.
     pub when_full: WhenFull,
-    /// Whether multi-packets leave in the order in which they were scheduled; then the number of those that are under way at most,
+    /// Given if multi-packets leave in the order in which they were scheduled: the number of those that are under way at most,
     /// with those that are done and wait for one before them. Else each leaves when it is done.
     pub in_order: Option<usize>,
     /// The window; with one packet there is none.
@@ -151,7 +151,7 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
         }
     }
 
-    /// Whether the scheduler does not wait: at a queue, or for packets to leave.
+    /// Returns false while the scheduler waits: at a queue, or for packets to leave.
     fn goes_on(&self) -> bool {
         self.dispatcher.takes() && self.order.takes()
     }
@@ -180,7 +180,7 @@ impl<'a, A: Iterator<Item = PacketArrival>> GatewayMachine<'a, A> {
         true
     }
 
-    /// Whatever processors can do at this time, in their order, and what leaves then.
+    /// Does all that processors can do at this time, in their order; what may leave then leaves.
     fn work(&mut self) {
         for (place, processor) in self.processors.iter_mut().enumerate() {
             while let Some(done) = processor.step(&mut self.bus, self.now) {

@@ -267,7 +267,7 @@ fn padded_blocks_of_one_flow() {
     }
 }
 
-/// What a machine takes on which a block is worth a worker from the first on.
+/// The times of a machine on which a block is worth a worker from the first on.
 fn slow() -> Calibration {
     let slow = Calibration::assumed().numbers().map(|numbers| {
         let [a, b, c, set_up, per_byte, d, e, f, g] = numbers;

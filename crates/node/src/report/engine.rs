@@ -13,7 +13,7 @@ pub struct EngineReport {
     pub jobs: u64,
     /// Its share of all engines' blocks, 0 to 1; none before there is one.
     pub job_share: Option<f64>,
-    /// Time in seconds to bring a block there and back, as found lately.
+    /// Time in seconds to bring a block to it and the result back, as found lately.
     pub transfer_seconds: f64,
     /// Methods that it compressed with.
     pub methods: Vec<EngineMethodReport>,

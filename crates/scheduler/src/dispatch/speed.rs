@@ -1,4 +1,4 @@
-//! What jobs take on one engine, learned from those that it did.
+//! The times of jobs on one engine, learned from those that it did.
 
 use core::time::Duration;
 
@@ -10,12 +10,12 @@ use super::Price;
 /// Work after which an observation counts half: more than a [`LoadFactor`] has, which follows a load, and little enough for an engine that
 /// has few jobs as it is slow.
 const MEMORY: Seconds = Seconds(0.05);
-/// How fast what was learned is forgotten while the engine has none of it to do: one that shared its processor gets another chance, and
+/// The time in which half of what was learned is forgotten while the engine has none of it to do: one that shared its processor gets another chance, and
 /// a slow one is tried in vain once in a while.
 const HALF_LIFE: Duration = Duration::from_secs(10);
 /// No observation counts for more or less than this, as in a [`LoadFactor`].
 const BOUND: f64 = 64.0;
-/// How much the shares of set-up must differ between jobs until set-up and bytes are told apart: the variance of that share that counts
+/// The difference between jobs' shares of set-up at which set-up and bytes count as two: the variance of that share that counts
 /// as much as all that was seen. Packets of 1,400 bytes among units of 65,536 bytes make 0.005.
 const DOUBT: f64 = 1e-4;
 
@@ -31,11 +31,11 @@ pub(super) struct EngineSpeed {
     set_up: f64,
     bytes: f64,
     at: Time,
-    /// What comes on top for the moment.
+    /// The load that comes on top for the moment.
     load: LoadFactor,
 }
 
-/// What a job is expected to take.
+/// The expected time of a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Expected {
     /// By the price alone, and the share of it that is set-up.
@@ -87,7 +87,7 @@ impl EngineSpeed {
         EngineSpeed { price, seen: None, set_up: 1.0, bytes: 1.0, at: Time::ZERO, load: LoadFactor::NONE }
     }
 
-    /// What a job of so many bytes is expected to take.
+    /// Returns the expected time of a job of so many bytes.
     pub(super) fn expect(&self, bytes: usize, now: Time) -> Expected {
         let calibrated = self.price.of(bytes).0 * 1e9;
         let share = if calibrated > 0.0 { self.price.set_up().0 * 1e9 / calibrated } else { 0.0 };
@@ -111,7 +111,7 @@ impl EngineSpeed {
         self.load.learn(nanos / job.usual, Seconds(due), now);
     }
 
-    /// What a job costs here just now.
+    /// Returns the cost of a job here just now.
     pub(super) fn cost(&self, now: Time) -> Cost {
         let (kept, load) = (self.kept(now), self.load.factor(now));
         let Cost { set_up, per_byte } = self.price.cost();
@@ -125,7 +125,7 @@ impl EngineSpeed {
         1.0 + (self.bytes + (self.set_up - self.bytes) * share - 1.0) * kept
     }
 
-    /// How much of what was learned is not forgotten yet.
+    /// Returns the share of what was learned that is not forgotten yet.
     fn kept(&self, now: Time) -> f64 {
         (-now.since(self.at).as_secs_f64() / HALF_LIFE.as_secs_f64()).exp2()
     }

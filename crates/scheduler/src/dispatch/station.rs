@@ -23,13 +23,13 @@ const HALF_LIFE: Duration = Duration::from_secs(1);
 pub struct Engine {
     /// By [`AlgorithmIndex`], what it costs here; nothing, also beyond the end, for what this engine cannot do.
     pub prices: Vec<Option<Price>>,
-    /// What it takes to bring a job here and its result back; the engine may do another one meanwhile.
+    /// The time to bring a job here and its result back; the engine may do another one meanwhile.
     pub bringing: Duration,
     /// Jobs with which it is full, the running one included.
     pub jobs: usize,
 }
 
-/// How busy an engine is, and what it was found to take.
+/// The load of an engine, and the times that were found on it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Occupation {
     /// Share of its time in which it worked lately: what was a second ago counts half.
@@ -38,20 +38,20 @@ pub struct Occupation {
     pub waits: Duration,
     /// Jobs that it has, the running one included.
     pub jobs: usize,
-    /// What it takes to bring a job there and its result back.
+    /// The time to bring a job there and its result back.
     pub bringing: Duration,
     /// By algorithm, what it did.
     pub done: Vec<WorkDone>,
 }
 
-/// What an engine did with one algorithm.
+/// The work of an engine with one algorithm.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WorkDone {
-    /// Which.
+    /// The algorithm.
     pub algorithm: AlgorithmIndex,
     /// Jobs that ended.
     pub jobs: u64,
-    /// What one costs now, learned from those.
+    /// The cost of a job now, learned from those.
     pub cost: Cost,
 }
 
@@ -89,7 +89,7 @@ struct Running {
     job: StationJob,
     /// t of equation 4.
     since: Time,
-    /// Whether it was brought then: it did not wait for another.
+    /// True if it was brought then: it did not wait for another.
     brought: bool,
 }
 
@@ -132,7 +132,7 @@ impl EngineStation {
         }
     }
 
-    /// Whether it takes any job at all.
+    /// Returns true if it takes any job at all.
     pub(super) const fn works(&self) -> bool {
         self.most > 0
     }
@@ -145,7 +145,7 @@ impl EngineStation {
         self.skills.get(algorithm.0).is_some_and(Option::is_some)
     }
 
-    /// What a job would find here, full or not; nothing when this engine cannot do it.
+    /// Returns an offer for a job here, full or not; nothing when this engine cannot do it.
     pub(super) fn offer(&self, algorithm: AlgorithmIndex, bytes: usize, now: Time) -> Option<Offer> {
         let skill = self.skills.get(algorithm.0)?.as_ref()?;
         let job = StationJob { algorithm, expected: skill.speed.expect(bytes, now) };
@@ -199,7 +199,7 @@ impl EngineStation {
         self.running = Some(Running { job, since: now, brought });
     }
 
-    /// What is not work of the time from when a job was brought until its end was noticed.
+    /// Returns the part that is not work of the time from bringing a job until its end was noticed.
     fn note_bringing(&mut self, took: Duration) {
         let (described, found) = self.bringing;
         let nanos = (took.as_secs_f64() * 1e9).min(described * BRINGING_MOST);

@@ -7,7 +7,7 @@ use super::processor::MultiPacketJob;
 /// Those under way, the first one first, or only those that are done where each leaves as soon as it is.
 #[derive(Debug)]
 pub(super) struct MachineOrder {
-    /// How many may be under way; nothing where there is no order.
+    /// The number of those that may be under way; nothing where there is no order.
     most: Option<usize>,
     /// The turn of the first of `jobs`, and of the next to be scheduled.
     first: u64,
@@ -21,7 +21,7 @@ impl MachineOrder {
         MachineOrder { most, first: 0, next: 0, jobs: VecDeque::new() }
     }
 
-    /// Whether another one may be scheduled.
+    /// Returns true if another one may be scheduled.
     pub(super) fn takes(&self) -> bool {
         self.most.is_none_or(|most| self.jobs.len() < most)
     }

@@ -4,7 +4,7 @@ use strait_node::report::{DaemonReport, EngineKind, EngineMethodReport, EngineRe
 
 use crate::table::{Side, TextTable};
 
-/// What is said where there is nothing to share.
+/// The line where there is nothing to share.
 const ALONE: &str = "  only one thread compresses: strait-out\n";
 
 /// Each engine with its share of the blocks, and what they take it.

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// Nanoseconds a byte on an engine of speed 1, as the pool is told for all of them.
+/// Nanoseconds a byte on an engine of speed 1, the pool's price for all of them.
 const BYTE_NANOS: f64 = 10.0;
-/// What bringing a job to a worker takes, and bringing it back.
+/// The time to bring a job to a worker, and to bring it back.
 const BRINGING: Duration = Duration::from_micros(10);
 
 /// So many bytes of work.
@@ -12,7 +12,7 @@ const BRINGING: Duration = Duration::from_micros(10);
 struct Timed(usize);
 
 impl PoolWork for Timed {
-    /// How many times as long as the pool was told it takes.
+    /// The time that it takes over the pool's price.
     type Tools = f64;
 
     fn empty() -> Timed {
@@ -28,7 +28,7 @@ impl PoolWork for Timed {
     }
 }
 
-/// What came of some jobs.
+/// The outcome of some jobs.
 #[derive(Debug)]
 struct TimedOutcome {
     /// Bytes by engine, the calling thread first.
@@ -42,9 +42,9 @@ struct TimedMachine {
     pool: Pool<Timed>,
     order: Reorder<Timed, usize>,
     slower: Vec<f64>,
-    /// When each worker has done what it has.
+    /// The time at which each worker has done what it has.
     free: Vec<Time>,
-    /// What workers have, by when it is back.
+    /// The jobs that workers have, each with the time at which it is back.
     away: Vec<(Time, PoolJob<Timed>)>,
     bytes: Vec<usize>,
     now: Time,

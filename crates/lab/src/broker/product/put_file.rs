@@ -12,7 +12,7 @@ pub(super) enum PutFile {
     Payload,
     /// Random bytes, as many as the payload has: `put` compresses what shrinks, and has no flag against it.
     Random,
-    /// What the lab's own layers make of the payload.
+    /// The payload as the lab's own layers make it.
     Layers(Chain),
 }
 

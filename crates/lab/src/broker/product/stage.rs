@@ -1,4 +1,4 @@
-//! Three hosts with a node each, and a file that goes from the first to the third by way of the broker on the second.
+//! Three hosts with a node each, and a file that goes from the first to the broker on the second, and from there to the third.
 
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;

@@ -48,7 +48,7 @@ struct Traffic<'a> {
 /// By traffic and machine; then by rule: as fast as packets go, and with gaps between them.
 pub(super) struct FullQueues(Vec<(String, Vec<RuleOutcome>)>);
 
-/// What came of a rule.
+/// The outcome of a rule.
 struct RuleOutcome {
     /// Work that was done over what all engines could do in the time.
     used: f64,
@@ -159,7 +159,7 @@ mod tests {
         FullQueues::simulate(&pattern::all(SOME, &PacketTrace::generated()))
     }
 
-    /// Why the tunnel waits, at queues of six.
+    /// The reason for the tunnel to wait, at queues of six.
     #[test]
     fn no_rule_does_more_work_than_waiting_at_six_jobs() {
         for (name, outcomes) in simulated().0 {
