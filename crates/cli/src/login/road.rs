@@ -10,6 +10,7 @@ use std::sync::{PoisonError, RwLock};
 use strait_login::{KERBEROS_SERVICE, SERVICE, VERSION};
 use strait_node::client::{self, ClientError, OpenedStream, StreamOptions};
 use strait_node::private_daemon::PrivateDaemon;
+use strait_node::report::DaemonReport;
 use strait_scheduler::Rate;
 use strait_stream::StreamPriority;
 
@@ -17,6 +18,7 @@ use super::kerberos::TicketWish;
 use crate::failure::{Code, Failure};
 use crate::files::node_command;
 use crate::running::CarryingNode;
+use crate::status_line::StatusLine;
 use crate::{configuration, running};
 
 /// Most bytes of an account's name: what the head of a stream has room for.
@@ -111,6 +113,11 @@ impl LoginRoad {
         matches!(self.node, Carrier::Own { .. })
     }
 
+    /// Does `open`, which opens the first stream, and says meanwhile for whom the command waits.
+    pub(crate) fn waiting<T>(&self, open: impl FnOnce() -> T) -> T {
+        StatusLine::new().waiting(&self.peer, || self.report(), open)
+    }
+
     /// Opens a stream to the account, before all others.
     ///
     /// # Errors
@@ -145,6 +152,16 @@ impl LoginRoad {
         let failure = Failure::new("the peer closed the stream before it said anything");
         let remedy = "it allows no logins if its configuration has no [[login]], and no Kerberos if it is of an older version";
         Err(NoRoad { failure: failure.remedy(remedy).code(Code::Interrupted), may_return: true })
+    }
+
+    /// Returns what the node shows.
+    fn report(&self) -> Option<DaemonReport> {
+        match &self.node {
+            Carrier::Running(interface) => client::show(interface).ok(),
+            Carrier::Own { daemon, .. } => {
+                daemon.read().unwrap_or_else(PoisonError::into_inner).as_ref()?.show().ok()
+            }
+        }
     }
 
     /// A stream that nothing was written to.

@@ -72,7 +72,7 @@ fn run(flags: &Login) -> Result<LoginEnd, Failure> {
         (&flags.kerberos).into(),
     )?);
     let clock = Clock::start();
-    let stream = road.open()?;
+    let stream = road.waiting(|| road.open())?;
     let options = ClientOptions { rate_bits: stream.rate_bits };
     let size = raw.as_ref().and_then(|raw| raw.size().ok()).map_or(WindowSize::USUAL, window);
     let client = match kept {

@@ -82,7 +82,7 @@ pub(super) struct LoginTerminal {
     signal_ready: bool,
     /// Whether a line of this program's stands on the screen.
     said_lost: bool,
-    /// The time of the oldest input that the session has not taken.
+    /// The time of the oldest input, or of the request for the session, that is not answered.
     asked_at: Option<Time>,
     /// Seconds without an answer, as a line on the screen says.
     said_silent: Option<u64>,
@@ -116,7 +116,7 @@ impl LoginTerminal {
             keyboard_ready: false,
             signal_ready: false,
             said_lost: false,
-            asked_at: None,
+            asked_at: Some(clock.now()),
             said_silent: None,
             account: None,
             ending: None,

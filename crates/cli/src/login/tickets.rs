@@ -56,6 +56,7 @@ impl KeptTicket {
         let _ = fs::remove_file(&part);
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
         file.write_all(text.as_bytes())?;
+        file.sync_data()?;
         fs::rename(part, path)
     }
 }

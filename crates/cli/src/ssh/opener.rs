@@ -11,8 +11,10 @@ use strait_stream::StreamPriority;
 use crate::failure::Failure;
 use crate::login::road::{LoginRoad, LoginStream};
 
-/// Whose stream it is.
+/// The number of the part that a stream belongs to.
 pub(super) type PartNumber = u64;
+/// That of the first.
+const FIRST: PartNumber = 1;
 
 /// Opens streams, each in a thread of its own.
 pub(super) struct Opener {
@@ -33,7 +35,9 @@ impl Opener {
         let account = account.to_vec();
         let (road, wake, sender) = (Arc::clone(&self.road), Arc::clone(&self.wake), self.sender.clone());
         thread::spawn(move || {
-            let opened = road.open_to(&account, priority).map_err(Failure::from);
+            let open = || road.open_to(&account, priority).map_err(Failure::from);
+            // Later, programs at the peer have the terminal.
+            let opened = if part == FIRST { road.waiting(open) } else { open() };
             // Whose end it was may be gone.
             let _ = sender.send((part, opened));
             wake.raise();

@@ -137,13 +137,15 @@ fn a_command_that_waits_for_a_peer_says_for_which_and_how_long() {
     }
     let mut sites = Sites::new(BOTH);
     sites.pair.kill(1);
-    let mut ls = sites.command(&["ls", "site-b"]).stderr(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(ls.stderr.take().unwrap()).read_line(&mut line).unwrap();
-    assert!(line.starts_with("waiting for site-b at 198.18.0.2:51820"), "{line}");
-    assert!(line.trim_end().ends_with(" s of 30 s)"), "{line}");
-    ls.kill().unwrap();
-    ls.wait().unwrap();
+    for arguments in [&["ls", "site-b"][..], &["login", "site-b"], &["login", "site-b", "true"]] {
+        let mut command = sites.command(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(command.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.starts_with("waiting for site-b at 198.18.0.2:51820"), "{arguments:?}: {line}");
+        assert!(line.trim_end().ends_with(" s of 30 s)"), "{line}");
+        command.kill().unwrap();
+        command.wait().unwrap();
+    }
 }
 
 #[test]

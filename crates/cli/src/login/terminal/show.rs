@@ -24,7 +24,7 @@ impl LoginTerminal {
                 ClientEvent::Screen(bytes) | ClientEvent::Scrollback(bytes) => self.show(&bytes, true),
                 ClientEvent::Modes(modes) => self.predict(|predictor, _| predictor.modes(modes)),
                 ClientEvent::InputTaken(offset) => {
-                    self.asked_at = self.asked_at.filter(|_| offset < self.given).map(|_| self.clock.now());
+                    self.answered(offset);
                     let trip = self.session.client().round_trip();
                     self.predict(|predictor, now| {
                         if let Some(trip) = trip {
@@ -83,6 +83,7 @@ impl LoginTerminal {
 
     pub(super) fn started(&mut self, account: String) {
         self.account = Some(account);
+        self.answered(0);
         if let Some(ticket) = self.session.client().ticket().cloned().filter(|_| self.options.terminal) {
             let kept = KeptTicket::new(ticket, &self.options.peer, &self.options.account);
             if let Err(error) = kept.keep() {
@@ -134,9 +135,16 @@ impl LoginTerminal {
         moved
     }
 
-    /// Returns the time since which input waits for an answer of any kind, in a terminal whose screen can be drawn again.
+    /// Notes that the session has answered input up to `offset`.
+    fn answered(&mut self, offset: u64) {
+        self.asked_at = self.asked_at.filter(|_| offset < self.given).map(|_| self.clock.now());
+    }
+
+    /// Returns the time since which the request for the session, or input on a terminal, waits for an answer of any kind. Elsewhere, a
+    /// program may take no input for as long as it wants.
     fn unanswered_since(&self) -> Option<Time> {
-        let asked = self.asked_at.filter(|_| self.predictor.is_some() && self.ending.is_none())?;
+        let is_awaited = self.predictor.is_some() || self.account.is_none();
+        let asked = self.asked_at.filter(|_| is_awaited && self.ending.is_none())?;
         Some(asked.max(self.session.heard_at()))
     }
 
@@ -147,8 +155,8 @@ impl LoginTerminal {
         Some(said.unwrap_or(since + UNANSWERED))
     }
 
-    /// Says for how long nothing has answered, in a line that goes away when something has: over the first line of a program's screen,
-    /// else above the line with the cursor.
+    /// Says for how long nothing has answered. On a terminal, the line goes away when something has; it is over the first line of a
+    /// program's screen, else above the line with the cursor. Elsewhere, it is said once, and once that it is over.
     pub(super) fn say_silence(&mut self) {
         let now = self.clock.now();
         let silent =
@@ -158,6 +166,9 @@ impl LoginTerminal {
             return;
         }
         let before = core::mem::replace(&mut self.said_silent, seconds);
+        if self.predictor.is_none() {
+            return self.say_silence_once(before, seconds);
+        }
         let (peer, keys, whole) = (&self.options.peer, self.escape.shown(), self.sane.is_on_other_screen());
         let line =
             seconds.map(|seconds| format!("{peer} has not answered for {seconds} s ({keys}. ends this)"));
@@ -170,6 +181,18 @@ impl LoginTerminal {
             (None, _) => format!("\r\x1b[2K\x1b[1A\x1b[2K\x1b[1A\x1b[2K{}", self.shown_again()),
         };
         self.predict(|predictor, _| predictor.beside(own.as_bytes()));
+    }
+
+    fn say_silence_once(&mut self, before: Option<u64>, now: Option<u64>) {
+        let peer = &self.options.peer;
+        let line = match (before, now) {
+            (None, Some(seconds)) => format!("{peer} has not answered for {seconds} s"),
+            (Some(seconds), None) if self.ending.is_none() => {
+                format!("{peer} answers again, after {seconds} s")
+            }
+            _ => return,
+        };
+        self.say(&line);
     }
 
     fn columns(&self) -> usize {

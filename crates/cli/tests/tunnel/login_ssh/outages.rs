@@ -1,6 +1,7 @@
 //! Streams that are lost, and channels beside each other.
 
 use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::symlink;
 
 use super::{Desk, can_run, runs};
@@ -53,6 +54,21 @@ fn a_program_ends_though_the_way_to_it_was_away_when_its_ssh_did() {
     assert!(runs(&pid));
     desk.place.start(0, "");
     eventually("the end of the program", || !runs(&pid));
+}
+
+#[test]
+fn ssh_says_for_which_peer_it_waits() {
+    if !can_run() {
+        return;
+    }
+    let mut desk = Desk::new();
+    let mut daemon = desk.place.daemons[1].take().unwrap();
+    daemon.signal(9).unwrap();
+    eventually("the end of the daemon", || daemon.ended().unwrap().is_some());
+    let mut child = Ending(desk.ssh(&["site-b", "true"]).spawn().unwrap());
+    let mut line = String::new();
+    BufReader::new(child.0.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("waiting for site-b"), "{line}");
 }
 
 /// The process that `ssh` talks through: its only child.
