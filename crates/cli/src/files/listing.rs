@@ -62,9 +62,16 @@ fn as_text(entry: &EntryMessage, rights: &[&str]) -> String {
         EntryKind::Symlink { target } => ('l', String::new(), format!(" -> {}", Printable(target))),
         EntryKind::HardLink { to } => ('-', String::new(), format!(" = {}", Printable(to))),
     };
-    let time = day_and_time(entry.modified);
-    let rights = if rights.is_empty() { String::new() } else { format!("  {}", rights.join(", ")) };
-    format!("{kind}{} {size:>8}  {time}  {}{more}{rights}", permissions(entry.mode), Printable(&entry.path))
+    // No time is told of a folder that a peer shares.
+    let (time, rights) = match rights {
+        [] => (day_and_time(entry.modified), String::new()),
+        rights => (String::new(), format!("  {}", rights.join(", "))),
+    };
+    format!(
+        "{kind}{} {size:>8}  {time:16}  {}{more}{rights}",
+        permissions(entry.mode),
+        Printable(&entry.path)
+    )
 }
 
 fn permissions(mode: u32) -> String {
@@ -100,7 +107,7 @@ fn as_json(entry: &EntryMessage, rights: &[&str]) -> String {
         "kind": kind,
         "bytes": size,
         "mode": format!("{:04o}", entry.mode),
-        "modified_nanoseconds": entry.modified,
+        "modified_nanoseconds": rights.is_empty().then_some(entry.modified),
         "to": to.map(|to| Printable(to).to_string()),
     });
     if !rights.is_empty() {
@@ -121,6 +128,23 @@ mod tests {
         assert_eq!(day_and_time(-1), "1969-12-31 23:59");
         assert_eq!(permissions(0o640), "rw-r-----");
         assert_eq!(permissions(0o755), "rwxr-xr-x");
+    }
+
+    #[test]
+    fn a_shared_folder_has_rights_and_no_time() {
+        let entry = |mode, modified| EntryMessage::new(b"inbox".to_vec(), EntryKind::Folder, mode, modified);
+        let rest = " ".repeat(8 + 2 + 16 + 2 + 1);
+        assert_eq!(
+            as_text(&entry(READ | WRITE, 0), &["read", "write"]),
+            format!("drwx------{rest}inbox/  read, write")
+        );
+        let line = as_text(&entry(0o755, 951_782_400_000_000_000), &[]);
+        assert_eq!(line, "drwxr-xr-x           2000-02-29 00:00  inbox/");
+        let time = |rights: &[&str]| {
+            let line: serde_json::Value = serde_json::from_str(&as_json(&entry(0o755, 7), rights)).unwrap();
+            line["modified_nanoseconds"].clone()
+        };
+        assert_eq!((time(&[]), time(&["read"])), (json!(7), json!(null)));
     }
 
     #[test]

@@ -24,8 +24,8 @@ use crate::delta::ChunkKey;
 use crate::folder::{Folder, FolderRules};
 use crate::message::{Asked, EntryKind, EntryMessage, FaultReason, FileFault, FileMessage, TransferOptions};
 use crate::path::EntryPath;
-use crate::source::Sources;
 use crate::source::patterns::Patterns;
+use crate::source::{SourceError, Sources};
 
 /// A folder as one peer may use it. What the peer may neither read nor write is as if it were not there.
 #[derive(Clone, Debug)]
@@ -176,8 +176,7 @@ fn prepare(
         }
         Asked::List { folder, place, deep } => {
             let (_, open) = readable(folders, &folder)?;
-            let mut sources = Sources::default();
-            sources.add_in_folder(&open, checked(&place)?.as_ref(), true)?;
+            let sources = listed(&open, checked(&place)?.as_ref())?;
             let mut patterns = Patterns::default();
             if !deep {
                 let _ = patterns.push(false, b"/*/*");
@@ -185,6 +184,18 @@ fn prepare(
             Ok(Prepared::List(Vec::new(), Some(DiskOrigin::new(sources, patterns, false))))
         }
     }
+}
+
+/// The content of a folder at `place`; as with ls(1), a file or symlink is listed itself.
+fn listed(open: &Folder, place: Option<&EntryPath>) -> Result<Sources, SourceError> {
+    let mut sources = Sources::default();
+    match sources.add_in_folder(open, place, true) {
+        Err(SourceError::Vanished | SourceError::Symlink) if place.is_some() => {
+            sources.add_in_folder(open, place, false)?;
+        }
+        added => added?,
+    }
+    Ok(sources)
 }
 
 fn find<'a>(folders: &'a [SharedFolder], name: &[u8]) -> Result<&'a SharedFolder, FileFault> {

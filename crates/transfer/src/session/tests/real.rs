@@ -258,6 +258,8 @@ fn a_list_names_what_is_there_and_the_folders() {
     assert_eq!(paths(meeting.list("inbox", "", false).unwrap()), ["", "d"]);
     assert_eq!(paths(meeting.list("inbox", "", true).unwrap()), ["", "d", "d/f"]);
     assert_eq!(paths(meeting.list("inbox", "d", false).unwrap()), ["", "f"]);
+    assert_eq!(paths(meeting.list("inbox", "d/f", false).unwrap()), ["f"]);
+    assert!(matches!(meeting.list("inbox", "d/f/g", false), Err(TransferError::Refused(_))));
     assert!(matches!(meeting.list("inbox", "e", false), Err(TransferError::Refused(_))));
 }
 
