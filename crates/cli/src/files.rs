@@ -105,6 +105,11 @@ pub(crate) fn send(flags: &SendFiles) -> CommandResult {
 /// Makes a folder of a peer like one here.
 pub(crate) fn sync(flags: &SyncFiles) -> CommandResult {
     let place = PeerPlace::parse(&flags.place)?;
+    if std::fs::metadata(&flags.folder).is_ok_and(|found| !found.is_dir()) {
+        let [folder, place] = [&flags.folder, &flags.place].map(|it| Printable(it.as_bytes()).to_string());
+        return Err(wrong(format!("{folder} is not a folder"))
+            .remedy(format!("to send a file: strait send {folder} {place}")));
+    }
     let mut folder = flags.folder.clone();
     folder.push("/");
     let paths = [PathBuf::from(folder)];
@@ -120,7 +125,10 @@ pub(crate) fn sync(flags: &SyncFiles) -> CommandResult {
 
 /// Gets files and folders.
 pub(crate) fn get(flags: &GetFiles) -> CommandResult {
-    let (to, from) = split(&flags.paths)?;
+    let (to, from) = match flags.paths.as_slice() {
+        [place] if place.as_bytes().contains(&b':') => (OsStr::new("."), vec![place.as_os_str()]),
+        _ => split(&flags.paths)?,
+    };
     let places = from.iter().map(|it| PeerPlace::parse(it)).collect::<Result<Vec<_>, _>>()?;
     let Some(first) = places.first().cloned() else { return Err(wrong("nothing to get is named")) };
     if places.iter().any(|it| (&it.peer, &it.folder) != (&first.peer, &first.folder)) {

@@ -189,6 +189,11 @@ pub(crate) fn carrying(tunnel: Option<&str>, peer: &str) -> Result<CarryingNode,
         (Err(failure), Some(file)) if failure.number() == Code::NotRunning.number() => {
             return Ok(CarryingNode::Own(file));
         }
+        (Err(failure), None) if failure.number() == Code::NotRunning.number() => {
+            return Err(failure.also(
+                "files and logins go without one: with `tunnel = false` in ~/.config/strait/strait.toml, or in the file that --tunnel names",
+            ));
+        }
         (all, _) => all?,
     };
     let has = |interface: &&String| {

@@ -25,7 +25,7 @@ use strait_transfer::session::{SILENCE, StreamEnds, TransferError};
 
 use super::address::PeerPlace;
 use super::limit::Limited;
-use super::meter::fault_text;
+use super::meter::{fault_text, fault_words};
 use crate::failure::{Code, Failure};
 use crate::flags::FilePriority;
 use crate::running::CarryingNode;
@@ -243,6 +243,12 @@ impl PeerStream {
                         "it serves no files if its configuration has no [[folder]]{others}; else run the same command again"
                     ))
                     .code(Code::Interrupted)
+            }
+            TransferError::Refused(fault) if fault.reason == FaultReason::Vanished => {
+                let peer = &self.peer;
+                Failure::new(format!("the peer refuses: {}", fault_words(&fault))).remedy(format!(
+                    "`strait ls {peer}:` lists its folders, `strait ls {peer}:FOLDER` what is in one"
+                ))
             }
             TransferError::Refused(fault) => {
                 Failure::new(format!("the peer refuses: {}", fault_text(&fault)))

@@ -41,8 +41,8 @@ pub(crate) struct SendFiles {
 /// Flags of `get`.
 #[derive(Debug, Args)]
 pub(crate) struct GetFiles {
-    /// Files and folders of a peer, as PEER:FOLDER/PATH, then the folder here that they go to; - is standard output
-    #[arg(value_name = "PATH", required = true, num_args = 2.., value_hint = ValueHint::AnyPath)]
+    /// Files and folders of a peer, as PEER:FOLDER/PATH, then the folder here that they go to; - is standard output. Of one alone: the current folder
+    #[arg(value_name = "PATH", required = true, num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) paths: Vec<OsString>,
     /// How the files are sent.
     #[command(flatten)]

@@ -111,21 +111,31 @@ impl OutboxHome {
         daemon.into_iter().chain(sender).collect()
     }
 
-    /// The key of a peer, by its name.
+    /// The key of a peer, by its name, if files may come to go to it.
     pub(crate) fn peer(&self, name: &str) -> Result<PublicKey, Failure> {
         let unknown = || Failure::new(format!("no peer is called `{name}`"));
-        let manual = || Failure::new(format!("{name} has manual keys"));
+        let no_session = |keys| Failure::new(format!("{name} has {keys}, and files need a session"));
+        let manual = || no_session("manual keys");
         let config = self.config()?;
         let known = config.iter().flat_map(|config| &config.peers).find(|peer| peer.name == name);
-        match known.map(|peer| &peer.keys) {
-            Some(PeerKeys::Session { public_key, .. }) => return Ok(*public_key),
-            Some(PeerKeys::Manual(_)) => return Err(manual()),
-            // It may be a directory's, of which the daemon knows.
-            None => {}
+        let sessionless = || no_session("keys without sessions");
+        if let Some(peer) = known {
+            return match &peer.keys {
+                PeerKeys::Session { .. } if peer.sessionless.is_some() && peer.via.is_none() => {
+                    Err(sessionless())
+                }
+                PeerKeys::Session { public_key, .. } => Ok(*public_key),
+                PeerKeys::Manual(_) => Err(manual()),
+            };
         }
+        // It may be a directory's, of which the daemon knows.
         let reports = self.interfaces().into_iter().filter_map(|interface| client::show(&interface).ok());
-        let found = reports.flat_map(|report| report.peers).find(|peer| peer.name == name);
-        let key = found.ok_or_else(unknown)?.public_key.ok_or_else(manual)?;
+        let found =
+            reports.flat_map(|report| report.peers).find(|peer| peer.name == name).ok_or_else(unknown)?;
+        if found.sessionless.is_some() {
+            return Err(sessionless());
+        }
+        let key = found.public_key.ok_or_else(manual)?;
         key.parse().map_err(|error| Failure::new(format!("the key of {name}: {error}")))
     }
 }

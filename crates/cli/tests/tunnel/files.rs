@@ -213,6 +213,15 @@ fn a_folder_is_sent_listed_got_back_and_kept_in_step() {
     let listed = offices.good(&["ls", "site-b:inbox/source", "--recursive", "--json"]);
     assert_eq!(listed.lines().count(), snapshot(&source).len(), "{listed}");
     assert_eq!(offices.good(&["ls", "site-b:", "--json"]).lines().count(), 1);
+    let file = offices.good(&["ls", "site-b:inbox/source/text"]);
+    assert!(file.lines().count() == 1 && file.ends_with(" text\n"), "{file}");
+    offices.good(&["get", "site-b:inbox/source/text"]);
+    assert!(fs::read(offices.here.join("text")).unwrap() == fs::read(source.join("text")).unwrap());
+    let missing = offices.bad(0, 1, &["get", "site-b:inbox/none", "."]);
+    assert!(missing.contains("`strait ls site-b:` lists its folders"), "{missing}");
+    let refused = offices.bad(0, 2, &["sync", "source/text", "site-b"]);
+    assert!(refused.contains("source/text is not a folder"), "{refused}");
+    assert!(refused.contains("strait send source/text site-b"), "{refused}");
 
     fs::create_dir(offices.here.join("back")).unwrap();
     offices.good(&["get", "site-b:inbox/source", "back"]);

@@ -85,6 +85,10 @@ fn the_first_ping_is_answered_and_no_handshake_is_made() {
         assert_eq!(pair.peer(which)["keys"], "sessionless");
         assert_eq!(sessionless(&pair, which)["acknowledged"], true, "{}", pair.logs());
     }
+    // A stream needs a session: nothing is waited for.
+    let send = pair.daemon(0).command(&["send", "/etc/hostname", "site-b"]).output().unwrap();
+    let refused = String::from_utf8_lossy(&send.stderr);
+    assert!(send.status.code() == Some(1) && refused.contains("session"), "{send:?}");
     let text = output_of(&mut pair.daemon(0).command(&["show"]));
     assert!(text.contains("packet keys") && text.contains("caches of keys without sessions"), "{text}");
 }
