@@ -111,6 +111,8 @@ pub struct PeerStatus {
     pub association: Option<AssociationStatus>,
     /// The first packet that it has not answered, or when it said that it is being stopped.
     pub away_since: Option<Time>,
+    /// The least number of inner packets that it has not answered; none while it answers.
+    pub unanswered_packets: Option<u64>,
     /// When the last handshake succeeded.
     pub last_handshake: Option<Time>,
     /// How many handshakes failed since.

@@ -376,12 +376,36 @@ fn peer_info(report: &DaemonReport) -> Vec<MetricFamily> {
 
 /// A figure of a peer, if it has one.
 type OfPeer = fn(&PeerReport) -> Option<f64>;
+/// Its name, kind and meaning before it.
+type NamedOfPeer = (&'static str, &'static str, &'static str, OfPeer);
 
 fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
-    let known: [(&str, &str, &str, OfPeer); 16] = [
+    let state: [NamedOfPeer; 6] = [
         ("peer_up", "gauge", "1 if packets can be sent to the peer and it answers, else 0.", |peer| {
             Some(f64::from(u8::from(peer.is_up())))
         }),
+        (
+            "peer_unanswered_packets",
+            "gauge",
+            "Packets that the peer has not answered, 0 while it answers.",
+            |peer| Some(number(peer.trouble.as_ref().and_then(|it| it.unanswered_packets).unwrap_or(0))),
+        ),
+        ("peer_kept_bytes", "gauge", "Memory that its history and byte caches take.", |peer| {
+            Some(number(peer.kept_bytes))
+        }),
+        ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
+        ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
+            Some(peer.handshake_failures.into())
+        }),
+        ("peer_last_handshake_age_seconds", "gauge", "Time since the last successful handshake.", |peer| {
+            peer.last_handshake_age_seconds
+        }),
+    ];
+    of_peers(report, &state).into_iter().chain(peer_traffic(report)).collect()
+}
+
+fn peer_traffic(report: &DaemonReport) -> Vec<MetricFamily> {
+    let traffic: [NamedOfPeer; 11] = [
         ("peer_sent_packets_total", "counter", "Inner packets sent.", |peer| Some(number(peer.sent.packets))),
         (
             "peer_sent_bytes_total",
@@ -426,25 +450,12 @@ fn peers(report: &DaemonReport) -> Vec<MetricFamily> {
             "Bytes saved by header compression.",
             |peer| Some(number(peer.header_compression_saved_bytes)),
         ),
-        ("peer_kept_bytes", "gauge", "Memory that its history and byte caches take.", |peer| {
-            Some(number(peer.kept_bytes))
-        }),
-        ("peer_inner_mtu_bytes", "gauge", "Inner MTU towards the peer.", |peer| Some(number(peer.inner_mtu))),
-        ("peer_handshake_failures", "gauge", "Handshakes failed since the last successful one.", |peer| {
-            Some(peer.handshake_failures.into())
-        }),
-        ("peer_last_handshake_age_seconds", "gauge", "Time since the last successful handshake.", |peer| {
-            peer.last_handshake_age_seconds
-        }),
     ];
-    of_peers(report, &known)
+    of_peers(report, &traffic)
 }
 
 /// The metrics of `known`, with a sample for each peer that has the figure.
-fn of_peers(
-    report: &DaemonReport,
-    known: &[(&'static str, &'static str, &'static str, OfPeer)],
-) -> Vec<MetricFamily> {
+fn of_peers(report: &DaemonReport, known: &[NamedOfPeer]) -> Vec<MetricFamily> {
     let family = |(name, kind, help, get): &(&'static str, &'static str, &'static str, OfPeer)| {
         let sample = |peer| get(peer).map(|value| (vec![("peer", peer.name.clone())], value));
         (*name, *kind, *help, report.peers.iter().filter_map(sample).collect())

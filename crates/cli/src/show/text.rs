@@ -156,6 +156,7 @@ fn one_peer(peer: &PeerReport) -> String {
         ("queue", queue::length(&peer.queue)),
         ("aggregation", queue::aggregation(&peer.queue)),
         ("last heard", last_heard(peer)),
+        ("not answered", unanswered(peer)),
         ("path", peer.path.as_ref().map(|it| path::state(it) + &age(peer)).unwrap_or_default()),
         ("repair", repair(&repair::state)),
         ("missing", repair(&repair::missing)),
@@ -191,6 +192,12 @@ fn last_heard(peer: &PeerReport) -> String {
     let association = peer.association.as_ref().and_then(|it| it.last_received_age_seconds);
     let manual = peer.manual.as_ref().and_then(|it| it.last_received_age_seconds);
     association.or(manual).map_or(String::new(), |ago| format!("{} ago", units::seconds(ago)))
+}
+
+/// The packets that the peer has not answered.
+fn unanswered(peer: &PeerReport) -> String {
+    let packets = peer.trouble.as_ref().and_then(|it| it.unanswered_packets);
+    packets.map_or(String::new(), |packets| format!("at least {}", counted(packets, "packet")))
 }
 
 /// The age of the figures of the path, where the peer has not answered since.

@@ -82,6 +82,10 @@ fn a_peer_that_was_killed_is_shown_as_one_that_does_not_answer() {
     eventually("it is missed", || pair.peer(0)["state"] == "no-answer");
     let shown = text(&pair.daemon(0).command(&["show"]).output().unwrap().stdout);
     assert!(shown.contains("peer site-b: no answer for ") && shown.contains("last heard"), "{shown}");
+    assert!(shown.contains("not answered"), "{shown}");
+    let peer = pair.peer(0);
+    let (unanswered, sent) = (&peer["trouble"]["unanswered_packets"], &peer["sent"]["packets"]);
+    assert!((1..sent.as_u64().unwrap()).contains(&unanswered.as_u64().unwrap()), "{peer:#}");
     let away = pair.peer(0)["trouble"]["away_seconds"].as_f64().unwrap();
     assert!(away > 1.0, "{away}");
     pair.start(1, Extra::default());

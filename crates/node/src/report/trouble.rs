@@ -12,6 +12,8 @@ use crate::units;
 pub struct TroubleReport {
     /// Seconds since the first packet that it has not answered, or since it said that it is being stopped; none while it answers.
     pub away_seconds: Option<f64>,
+    /// The least number of inner packets that it has not answered; none while it answers.
+    pub unanswered_packets: Option<u64>,
     /// Seconds until the next handshake begins; none while one is under way or none is wanted.
     pub next_attempt_seconds: Option<f64>,
     /// The reason of the last failure of a handshake; none if none failed since one succeeded.
@@ -27,6 +29,7 @@ impl TroubleReport {
         let next = status.next_attempt.filter(|at| *at > now);
         let report = TroubleReport {
             away_seconds: status.away_since.map(ago),
+            unanswered_packets: status.unanswered_packets,
             next_attempt_seconds: next.map(|at| at.since(now).as_secs_f64()),
             failure: failure.map(|(why, _)| why.to_string()),
             failure_age_seconds: failure.map(|(_, at)| ago(*at)),
@@ -117,6 +120,7 @@ mod tests {
             association: None,
             away_since: matches!(state, PeerState::NoAnswer | PeerState::Down)
                 .then_some(Time::from_millis(1_000)),
+            unanswered_packets: None,
             last_handshake: None,
             failures: u32::from(failure.is_some()),
             last_failure: failure.map(|why| (why, Time::from_millis(5_000))),

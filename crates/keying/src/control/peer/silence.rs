@@ -59,6 +59,8 @@ impl Unanswered {
 pub(crate) struct Silence {
     /// Inner packets sent so far, and when the last of them was.
     sent: (u64, Time),
+    /// Inner packets sent before this silence was found.
+    before: u64,
     /// The first packet after the last that was heard.
     since: Option<Time>,
     /// When the peer was probed.
@@ -110,6 +112,7 @@ impl Silence {
             let since = (sent > heard).then_some(sent);
             *self = Silence {
                 sent: self.sent,
+                before: self.sent.0,
                 since,
                 talks: talks.saturating_add(u8::from(talked)),
                 looked: now,
@@ -191,6 +194,13 @@ impl PeerRecord {
     /// The first packet that it has not answered, if it does not answer.
     pub(super) fn unanswered_since(&self) -> Option<Time> {
         self.silence.unanswered_since(self.heard()?)
+    }
+
+    /// Returns the least number of inner packets that it has not answered, if it does not answer: the first, and those that were sent
+    /// since the look, of one a second, that found it.
+    pub(super) fn unanswered_packets(&self) -> Option<u64> {
+        self.unanswered_since()?;
+        Some(self.config.spec.counters.out_packets.get().saturating_sub(self.silence.before) + 1)
     }
 
     /// Probes a peer that answers nothing, then wants a handshake with it.

@@ -28,6 +28,7 @@ impl PeerRecord {
             state,
             association: self.pairs.in_use().map(|pair| self.association(pair)),
             away_since: unanswered_since.or(self.stopped),
+            unanswered_packets: self.unanswered_packets(),
             last_handshake: self.last_handshake,
             failures: self.initiation.failures(),
             last_failure: self.initiation.last_failure().cloned(),

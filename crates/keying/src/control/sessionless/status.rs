@@ -102,6 +102,7 @@ impl SessionlessPeers {
             state: if heard || status.outbound.is_some() { PeerState::Up } else { PeerState::Idle },
             association: None,
             away_since: None,
+            unanswered_packets: None,
             last_handshake: None,
             failures: 0,
             last_failure: None,
