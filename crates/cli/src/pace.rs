@@ -84,9 +84,11 @@ impl RecentRate {
     }
 
     fn add(&mut self, now: Duration, sum: u64) {
-        self.now = now;
-        if self.samples.back().is_some_and(|(_, last)| *last == sum) {
-            return;
+        let looked = core::mem::replace(&mut self.now, now);
+        let Some((_, last)) = self.samples.back().copied().filter(|(_, last)| *last != sum) else { return };
+        // An outage is no part of the rate after it. One step is not enough to tell it from a slow link.
+        if self.samples.len() > 2 && self.is_still(now) {
+            self.samples = VecDeque::from([(looked, last)]);
         }
         // The last one stands for all within a short time, so that there are not too many.
         let before = self.samples.len().checked_sub(2).and_then(|at| self.samples.get(at));
@@ -100,16 +102,33 @@ impl RecentRate {
         }
     }
 
+    /// Returns the mean time of a step.
+    fn step(&self) -> Duration {
+        let (Some((from, _)), Some((to, _))) = (self.samples.front(), self.samples.back()) else {
+            return Duration::ZERO;
+        };
+        let steps = u32::try_from(self.samples.len()).unwrap_or(u32::MAX).saturating_sub(1).max(1);
+        to.saturating_sub(*from) / steps
+    }
+
+    /// Returns for how long the sum has not changed.
+    fn quiet(&self, now: Duration) -> Duration {
+        self.samples.back().map_or(Duration::ZERO, |(to, _)| now.saturating_sub(*to))
+    }
+
+    /// Returns true if the sum has not changed for so long that there is no rate.
+    fn is_still(&self, now: Duration) -> bool {
+        self.quiet(now) >= self.span.max(2 * self.step())
+    }
+
     fn per_second(&self) -> f64 {
         let (Some((from, first)), Some((to, last))) = (self.samples.front(), self.samples.back()) else {
             return 0.0;
         };
-        let steps = u32::try_from(self.samples.len()).unwrap_or(u32::MAX).saturating_sub(1).max(1);
-        let step = to.saturating_sub(*from) / steps;
-        let quiet = self.now.saturating_sub(*to);
-        if quiet >= self.span.max(2 * step) {
+        if self.is_still(self.now) {
             return 0.0;
         }
+        let (step, quiet) = (self.step(), self.quiet(self.now));
         // Behind a step that is late, the time counts.
         let seconds = (to.saturating_sub(*from) + quiet.saturating_sub(step)).as_secs_f64();
         if seconds > 0.0 { last.saturating_sub(*first) as f64 / seconds } else { 0.0 }
@@ -137,6 +156,23 @@ mod tests {
         assert_eq!(rates.last(), Some(&0.0));
         // It goes on.
         assert!(measure(65, 44_000) > 0.0);
+    }
+
+    #[test]
+    fn an_outage_is_no_part_of_the_rate_after_it() {
+        let mut rate = RecentRate::new(Duration::from_secs(5));
+        let mut add = |quarter: u64, sum| {
+            rate.add(Duration::from_millis(250) * u32::try_from(quarter).unwrap(), sum);
+            rate.per_second()
+        };
+        for quarter in 1..=40 {
+            add(quarter, 1_000 * quarter);
+        }
+        for quarter in 41..=160 {
+            add(quarter, 40_000);
+        }
+        let rates: Vec<f64> = (1..=40).map(|after| add(160 + after, 40_000 + 1_000 * after)).collect();
+        assert!(rates.iter().all(|rate| (rate - 4_000.0).abs() < 1.0), "{rates:?}");
     }
 
     #[test]
