@@ -39,7 +39,7 @@ pub(crate) fn init(flags: &flags::Init) -> CommandResult {
         .and_then(|()| out.sync_all())
         .map_err(Failure::doing(format!("write {}", file.display())))?;
     tell(format_args!(
-        "configuration: {} (fill in the addresses and the peer, then `strait check`)",
+        "configuration: {0} (fill in the addresses and the peer, then `strait check {0}` and `strait up {0}`)",
         file.display()
     ));
     let (public, made) = match keys::make_or_read(&key)? {
@@ -87,7 +87,7 @@ pub(crate) fn check(flags: &flags::Check) -> CommandResult {
     }
     print(user.as_bytes())?;
     print(host(&config, &forecast(&config)).as_bytes())?;
-    if config.peers.is_empty() {
+    if config.peers.is_empty() && config.directory.is_none() {
         line("note: there is no [[peer]] section, so the tunnel has no peer")?;
     }
     Ok(())

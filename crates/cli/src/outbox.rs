@@ -113,7 +113,9 @@ fn table(listed: &[ListedTransfer]) -> String {
         let id = one.id.get(..SHOWN).unwrap_or(&one.id).to_owned();
         let words = [one.priority, one.state].map(str::to_owned);
         let [priority, state] = words;
-        let note = one.progress.as_ref().map_or_else(|| one.note.clone(), far);
+        // Before anything is announced, there is nothing to say of it.
+        let progress = one.progress.as_ref().filter(|it| it.announced_bytes > 0 || it.moved_bytes > 0);
+        let note = progress.map_or_else(|| one.note.clone(), far);
         table.row([id, one.peer.clone(), one.to.clone(), priority, state, what, note]);
     }
     table.render(0)

@@ -16,10 +16,12 @@ pub use lossy::lost_lines;
 
 /// Says what is logged, such as `debug` or `strait_keying=trace`.
 pub const FILTER_VARIABLE: &str = "STRAIT_LOG";
-/// The netlink library warns of every attribute newer than itself, which does not matter here.
-const DEFAULT_FILTER: &str = "info,netlink_packet_route=error";
+/// The filter where the environment has none.
+const DEFAULT_FILTER: &str = "info";
 /// The same for a node that shares its standard error with a command: only what is wrong.
-pub const QUIET_FILTER: &str = "warn,netlink_packet_route=error";
+pub const QUIET_FILTER: &str = "warn";
+/// The part of every filter that does not name this crate: it warns of every attribute newer than itself, which does not matter here.
+const NETLINK: &str = "netlink_packet_route";
 
 /// The form of the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -92,7 +94,9 @@ pub(crate) fn start_with(form: Form, asked: Option<&str>) -> Result<(), FilterEr
 }
 
 fn filter(asked: Option<&str>) -> Result<Targets, FilterError> {
-    asked.unwrap_or(DEFAULT_FILTER).parse().map_err(|source| FilterError { source })
+    let asked = asked.unwrap_or(DEFAULT_FILTER);
+    let filter = if asked.contains(NETLINK) { asked.to_owned() } else { format!("{asked},{NETLINK}=error") };
+    filter.parse().map_err(|source| FilterError { source })
 }
 
 #[cfg(test)]
@@ -102,7 +106,10 @@ mod tests {
     #[test]
     fn what_is_logged_can_be_chosen() {
         assert_eq!(filter(None).unwrap().to_string(), "netlink_packet_route=error,info");
-        assert_eq!(filter(Some("strait_keying=trace")).unwrap().to_string(), "strait_keying=trace");
+        let one = filter(Some("strait_keying=trace")).unwrap().to_string();
+        assert_eq!(one, "netlink_packet_route=error,strait_keying=trace");
+        let all = filter(Some("debug,netlink_packet_route=debug")).unwrap().to_string();
+        assert_eq!(all, "netlink_packet_route=debug,debug");
         let error = filter(Some("strait=loud")).unwrap_err().to_string();
         assert!(error.starts_with("STRAIT_LOG is not valid: "), "{error}");
     }

@@ -184,7 +184,7 @@ impl PutPlan {
         Ok(groups.into_iter().map(move |paths| {
             let place = match paths.as_slice() {
                 [one] => one.as_os_str().as_bytes().to_vec(),
-                _ => b"all".to_vec(),
+                several => format!("{} paths", several.len()).into_bytes(),
             };
             let rules = rules.clone();
             let gather = move || {
