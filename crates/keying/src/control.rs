@@ -34,12 +34,10 @@ use strait_wire::{Spi, Tos};
 
 use crate::channel::{Channels, CloseCode};
 use crate::directory::LookUpEnd;
-use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite, KemKey};
+use crate::sessionless::{DailyKeys, DailyRing, DailySlotWrite, KemKey, ReceiverCounts};
 use crate::tls::{AllowList, draw_anew};
 use crate::{Action, ControlSettings, Lifetime, PeerConfig, PeerStatus, PublicKey, SetupError, Start, Where};
-pub use sessionless::{
-    MarkOwner, SessionlessCounts, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock,
-};
+pub use sessionless::{MarkOwner, SessionlessSettings, SessionlessStatus, SessionlessTerms, WallClock};
 
 pub use peer::race::{ATTEMPT_DELAY, MOST_ADDRESSES, in_turn};
 
@@ -275,7 +273,7 @@ impl Control {
 
     /// What such peers share; nothing of a node that has none.
     #[must_use]
-    pub fn sessionless_counts(&self) -> Option<SessionlessCounts> {
+    pub fn sessionless_counts(&self) -> Option<ReceiverCounts> {
         self.sessionless.as_ref().map(|peers| peers.counts())
     }
 

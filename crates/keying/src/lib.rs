@@ -42,8 +42,8 @@ mod x25519;
 pub use action::{Action, DangerKey, SaDirection};
 pub use channel::{Epoch, LentConnection, LentEvent, StreamTransport};
 pub use control::{
-    ATTEMPT_DELAY, Control, MOST_ADDRESSES, MarkOwner, SessionlessCounts, SessionlessSettings,
-    SessionlessStatus, SessionlessTerms, WallClock, in_turn,
+    ATTEMPT_DELAY, Control, MOST_ADDRESSES, MarkOwner, SessionlessSettings, SessionlessStatus,
+    SessionlessTerms, WallClock, in_turn,
 };
 pub use event::{ControlEvent, HandshakeFailure, Refusal};
 pub use identity::{KeyRole, ParseKeyError, PrivateKey, PublicKey, SIGNATURE_LEN};

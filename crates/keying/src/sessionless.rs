@@ -34,8 +34,7 @@ mod shared;
 pub use strait_ipsec::{RECEIVE_SLACK, ReturnPath};
 
 pub use algorithms::{Compression, KijAlgorithm, PacketAlgorithms, Protection, UnknownAlgorithm};
-pub(crate) use cache::Cache;
-pub use cache::CacheCounts;
+pub use cache::{Cache, CacheCounts};
 pub use card::{CARD_TEXT_MAX, CardError, CardName, KeyCard};
 pub use clock::{EpochLength, EpochOff, Now, WallTime};
 pub use daily::{

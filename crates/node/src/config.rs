@@ -47,7 +47,7 @@ use zeroize::Zeroizing;
 
 pub use broker::{BrokerAccess, BrokerBucket, BrokerSection, BrokerStore};
 pub use diagnostic::Diagnostic;
-pub use directory::{DirectoryCertificates, DirectoryKeying, DirectorySection};
+pub use directory::{DirectoryCertificates, DirectoryKeying, DirectorySection, PinnedPeer};
 pub use folder::{FolderSection, FolderSymlinks};
 pub use forward::ForwardScope;
 pub(crate) use handed::HandedConfig;

@@ -220,10 +220,7 @@ fn sessionless(report: &DaemonReport) -> Vec<MetricFamily> {
         .refusals
         .iter()
         .map(|refusal| (vec![("reason", refusal.reason.clone())], number(refusal.datagrams)));
-    let caches = |value: &dyn Fn(&CacheReport) -> u64| -> Vec<(Labels, f64)> {
-        let one = |cache: &CacheReport| (vec![("cache", cache.cache.clone())], number(value(cache)));
-        shared.caches.iter().map(one).collect()
-    };
+    let caches = |value| by_cache(&shared.caches, value);
     vec![
         (
             "sessionless_refused_datagrams_total",
@@ -235,19 +232,25 @@ fn sessionless(report: &DaemonReport) -> Vec<MetricFamily> {
             "sessionless_cache_entries",
             "gauge",
             "Entries of the caches of keys without sessions.",
-            caches(&|cache| cache.entries as u64),
+            caches(&|cache| Some(number(cache.entries as u64))),
         ),
         (
             "sessionless_cache_hits_total",
             "counter",
             "Look-ups in these caches that found something.",
-            caches(&|cache| cache.hits),
+            caches(&|cache| Some(number(cache.hits))),
         ),
         (
             "sessionless_cache_misses_total",
             "counter",
             "Look-ups in these caches that found nothing.",
-            caches(&|cache| cache.misses),
+            caches(&|cache| Some(number(cache.misses))),
+        ),
+        (
+            "sessionless_cache_miss_seconds_total",
+            "counter",
+            "What deriving or fetching took of what these caches did not have.",
+            caches(&|cache| cache.miss_seconds),
         ),
     ]
 }
@@ -280,15 +283,18 @@ fn daily_keys(report: &DaemonReport) -> Vec<MetricFamily> {
     ]
 }
 
+/// A figure of each cache that has it.
+fn by_cache(caches: &[CacheReport], value: &dyn Fn(&CacheReport) -> Option<f64>) -> Vec<(Labels, f64)> {
+    let one = |cache: &CacheReport| Some((vec![("cache", cache.cache.clone())], value(cache)?));
+    caches.iter().filter_map(one).collect()
+}
+
 /// Certificates that are looked up.
 fn directory(report: &DaemonReport) -> Vec<MetricFamily> {
     let Some(told) = &report.directory else { return Vec::new() };
     let Some(look_ups) = &told.look_ups else { return Vec::new() };
     let ends = look_ups.ends.iter().map(|one| (vec![("end", one.end.clone())], number(one.count)));
-    let caches = |value: &dyn Fn(&CacheReport) -> u64| -> Vec<(Labels, f64)> {
-        let one = |cache: &CacheReport| (vec![("cache", cache.cache.clone())], number(value(cache)));
-        told.caches.iter().map(one).collect()
-    };
+    let caches = |value| by_cache(&told.caches, value);
     vec![
         (
             "directory_look_ups_total",
@@ -318,25 +324,31 @@ fn directory(report: &DaemonReport) -> Vec<MetricFamily> {
             "directory_cache_entries",
             "gauge",
             "Peers, certificates on disk and unknown names that are kept.",
-            caches(&|cache| cache.entries as u64),
+            caches(&|cache| Some(number(cache.entries as u64))),
         ),
         (
             "directory_cache_hits_total",
             "counter",
             "Look-ups in these caches that found something.",
-            caches(&|cache| cache.hits),
+            caches(&|cache| Some(number(cache.hits))),
         ),
         (
             "directory_cache_misses_total",
             "counter",
             "Look-ups in these caches that found nothing.",
-            caches(&|cache| cache.misses),
+            caches(&|cache| Some(number(cache.misses))),
+        ),
+        (
+            "directory_cache_miss_seconds_total",
+            "counter",
+            "What deriving or fetching took of what these caches did not have.",
+            caches(&|cache| cache.miss_seconds),
         ),
         (
             "directory_cache_evicted_total",
             "counter",
             "Entries of these caches that made room for others.",
-            caches(&|cache| cache.evicted),
+            caches(&|cache| Some(number(cache.evicted))),
         ),
     ]
 }

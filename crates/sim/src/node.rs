@@ -343,6 +343,7 @@ impl SimNode {
                 clock: WallClock::new(move || WallTime(NOON + clock.load(Ordering::Relaxed))),
                 mark: 0,
                 receiver: ReceiverSettings::default(),
+                stopwatch: Stopwatch::NONE,
                 seed: [self.settings.id.0; 32].into(),
             });
         }

@@ -91,6 +91,22 @@ fn the_first_ping_is_answered_and_no_handshake_is_made() {
     assert!(send.status.code() == Some(1) && refused.contains("session"), "{send:?}");
     let text = output_of(&mut pair.daemon(0).command(&["show"]));
     assert!(text.contains("packet keys") && text.contains("caches of keys without sessions"), "{text}");
+    assert!(text.contains("misses took"), "{text}");
+    for which in [0, 1] {
+        let costs = miss_costs(&pair, which);
+        let are_measured = costs[..3].iter().all(|cost| cost.is_some_and(|cost| cost > 0.0));
+        assert!(are_measured && costs[3].is_none(), "{costs:?}");
+    }
+}
+
+/// Seconds of misses in the caches of packet keys, Kijn, Kij and senders.
+fn miss_costs(pair: &Pair, which: usize) -> [Option<f64>; 4] {
+    let report = pair.daemon(which).show().unwrap();
+    let caches = report["sessionless"]["caches"].as_array().unwrap();
+    ["packet-keys", "epoch-keys", "secrets", "senders"].map(|name| {
+        let cache = caches.iter().find(|cache| cache["cache"] == name).unwrap();
+        cache["miss_seconds"].as_f64()
+    })
 }
 
 /// Sends all that has crossed to the second site once more: after restarts replay windows are new, and marks refuse it.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use strait_clock::{Deadline, Time};
+use strait_clock::{Deadline, Stopwatch, Time};
 use strait_crypto::{Suite, choose};
 use strait_ipsec::inbound::HeaderGate;
 use strait_ipsec::{Notice, Payloads, PeerId, ReportWish, ReturnPath, inbound, outbound};
@@ -45,7 +45,7 @@ use change::Change;
 use inward::KeysHere;
 use outward::OutboundState;
 
-pub use status::{SessionlessCounts, SessionlessStatus};
+pub use status::SessionlessStatus;
 
 /// How often keys that are in use are looked at: as the limits of a packet key are seconds.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -78,6 +78,8 @@ pub struct SessionlessSettings {
     pub mark: u64,
     /// How much is kept.
     pub receiver: ReceiverSettings,
+    /// Measures what misses of the caches take.
+    pub stopwatch: Stopwatch,
     /// 32 bytes of the system's randomness that serve nothing else.
     pub seed: Zeroizing<[u8; 32]>,
 }
@@ -146,13 +148,13 @@ pub(crate) struct SessionlessPeer {
 
 impl SessionlessPeers {
     pub(crate) fn new(settings: SessionlessSettings) -> SessionlessPeers {
-        let SessionlessSettings { keys, clock, mark, receiver, seed } = settings;
+        let SessionlessSettings { keys, clock, mark, receiver, stopwatch, seed } = settings;
         let screen = Arc::new(HeaderScreen::new(&keys.identity.public()));
         SessionlessPeers {
             own: keys,
             clock,
             mark: SendMark::new(mark),
-            receiver: Receiver::new(&receiver),
+            receiver: Receiver::new(&receiver).timed(stopwatch),
             screen,
             peers: BTreeMap::new(),
             by_key: BTreeMap::new(),

@@ -1,6 +1,9 @@
 //! A bounded cache that forgets what was used least recently, with entries that it never forgets, and counts.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
+
+use strait_clock::Stopwatch;
 
 /// How a cache did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,6 +18,8 @@ pub struct CacheCounts {
     pub misses: u64,
     /// Entries that made room for others.
     pub evicted: u64,
+    /// Time that deriving took of values that were missing.
+    pub took: Duration,
 }
 
 #[derive(Debug)]
@@ -26,7 +31,7 @@ struct Entry<V> {
 
 /// See the head of this module.
 #[derive(Debug)]
-pub(crate) struct Cache<K, V> {
+pub struct Cache<K, V> {
     entries: BTreeMap<K, Entry<V>>,
     /// Keys by when they were used last.
     order: BTreeMap<u64, K>,
@@ -35,11 +40,13 @@ pub(crate) struct Cache<K, V> {
     hits: u64,
     misses: u64,
     evicted: u64,
+    took: Duration,
 }
 
 impl<K: Ord + Copy, V> Cache<K, V> {
     /// A cache of at most `most` entries that are not pinned.
-    pub(crate) const fn new(most: usize) -> Cache<K, V> {
+    #[must_use]
+    pub const fn new(most: usize) -> Cache<K, V> {
         Cache {
             entries: BTreeMap::new(),
             order: BTreeMap::new(),
@@ -48,11 +55,12 @@ impl<K: Ord + Copy, V> Cache<K, V> {
             hits: 0,
             misses: 0,
             evicted: 0,
+            took: Duration::ZERO,
         }
     }
 
     /// The value of `key`, which counts as used.
-    pub(crate) fn get(&mut self, key: K) -> Option<&mut V> {
+    pub fn get(&mut self, key: K) -> Option<&mut V> {
         let Some(entry) = self.entries.get_mut(&key) else {
             self.misses += 1;
             return None;
@@ -67,13 +75,32 @@ impl<K: Ord + Copy, V> Cache<K, V> {
         Some(&mut entry.value)
     }
 
+    /// Has the value of `key` there, which counts as used; what is missing is derived, and the time of that counted.
+    ///
+    /// # Errors
+    /// As `derive`; nothing is kept then.
+    pub(crate) fn ensure<E>(
+        &mut self,
+        (key, pinned): (K, bool),
+        stopwatch: &mut Stopwatch,
+        derive: impl FnOnce() -> Result<V, E>,
+    ) -> Result<(), E> {
+        if self.get(key).is_some() {
+            return Ok(());
+        }
+        let (derived, nanos) = stopwatch.time(derive);
+        self.took += Duration::from_nanos(nanos.unwrap_or(0));
+        self.insert(key, derived?, pinned);
+        Ok(())
+    }
+
     /// The value of `key`; neither counted nor used.
     pub(crate) fn peek(&mut self, key: K) -> Option<&mut V> {
         self.entries.get_mut(&key).map(|entry| &mut entry.value)
     }
 
     /// Puts a value in the place of an older one, if any; what made room for it is returned.
-    pub(crate) fn insert(&mut self, key: K, value: V, pinned: bool) -> Option<(K, V)> {
+    pub fn insert(&mut self, key: K, value: V, pinned: bool) -> Option<(K, V)> {
         self.remove(key);
         let mut evicted = None;
         if !pinned
@@ -112,19 +139,25 @@ impl<K: Ord + Copy, V> Cache<K, V> {
         });
     }
 
-    pub(crate) fn counts(&self) -> CacheCounts {
+    /// Counts of entries, look-ups and the time of misses.
+    #[must_use]
+    pub fn counts(&self) -> CacheCounts {
         CacheCounts {
             entries: self.entries.len(),
             pinned: self.entries.len() - self.order.len(),
             hits: self.hits,
             misses: self.misses,
             evicted: self.evicted,
+            took: self.took,
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
     use proptest::prelude::*;
 
     use super::*;
@@ -140,7 +173,25 @@ mod tests {
         assert_eq!(cache.get(1), Some(&mut 'a'));
         assert_eq!(cache.peek(3), None);
         assert_eq!(cache.get(3), None);
-        assert_eq!(cache.counts(), CacheCounts { entries: 3, pinned: 1, hits: 2, misses: 1, evicted: 1 });
+        let expected =
+            CacheCounts { entries: 3, pinned: 1, hits: 2, misses: 1, evicted: 1, took: Duration::ZERO };
+        assert_eq!(cache.counts(), expected);
+    }
+
+    #[test]
+    fn misses_cost_what_deriving_takes_and_hits_read_no_clock() {
+        let reads = Arc::new(AtomicU64::new(0));
+        let read = Arc::clone(&reads);
+        let mut stopwatch = Stopwatch::new(move || read.fetch_add(1, Ordering::Relaxed) * 5);
+        let mut cache = Cache::new(1);
+        let mut ensure = |key, value: Result<char, ()>| cache.ensure((key, false), &mut stopwatch, || value);
+        assert_eq!(
+            [(1, Ok('a')), (1, Ok('b')), (2, Err(())), (1, Err(()))].map(|(key, value)| ensure(key, value)),
+            [Ok(()), Ok(()), Err(()), Ok(())]
+        );
+        assert_eq!((cache.peek(1), reads.load(Ordering::Relaxed)), (Some(&mut 'a'), 4));
+        let counts = cache.counts();
+        assert_eq!((counts.hits, counts.misses, counts.took), (2, 2, Duration::from_nanos(10)));
     }
 
     proptest! {

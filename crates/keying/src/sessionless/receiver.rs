@@ -16,7 +16,7 @@ mod waiting;
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use strait_clock::{Deadline, Time};
+use strait_clock::{Deadline, Stopwatch, Time};
 use strait_ipsec::{EspKeys, PeerId, Place};
 use strait_wire::sessionless::{Acknowledgement, AcknowledgementKind, Name};
 use strait_wire::{Esn, Spi};
@@ -187,8 +187,8 @@ pub enum ReceiverEvent {
 /// How the caches did, and what was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceiverCounts {
-    /// Headers of keys in use (hits) and others (misses).
-    pub packet_keys: (u64, u64),
+    /// Headers of keys in use (hits) and others (misses), and what unwrapping took. [`Receiver::counts`] counts no entries: the data plane has them.
+    pub packet_keys: CacheCounts,
     /// Kijn.
     pub epoch_keys: CacheCounts,
     /// Kij.
@@ -227,7 +227,8 @@ pub struct Receiver {
     answers: Budget,
     events: VecDeque<ReceiverEvent>,
     refusals: Refusals,
-    packet_keys: (u64, u64),
+    packet_keys: CacheCounts,
+    stopwatch: Stopwatch,
 }
 
 impl Receiver {
@@ -252,8 +253,20 @@ impl Receiver {
             answers: Budget::new(settings.answers_a_second),
             events: VecDeque::new(),
             refusals: Refusals::default(),
-            packet_keys: (0, 0),
+            packet_keys: CacheCounts::default(),
+            stopwatch: Stopwatch::NONE,
         }
+    }
+
+    /// The same that measures what misses of its caches take.
+    #[must_use]
+    pub fn timed(self, stopwatch: Stopwatch) -> Receiver {
+        Receiver { stopwatch, ..self }
+    }
+
+    /// Returns true for a sender of which everything stays in the caches.
+    fn is_pinned(&mut self, name: Name) -> bool {
+        self.senders.peek(name).is_some_and(|sender| sender.known.pinned)
     }
 
     fn answer(&mut self, now: Time, peer: PeerId, kind: AcknowledgementKind, heard_from: Option<Place>) {
@@ -306,10 +319,9 @@ impl Receiver {
     /// The Kij of a sender that is known, for packets to it too.
     pub fn secret(&mut self, own: &NodeKeys, key: &crate::PublicKey) -> Option<&Kij> {
         let name = key_name(key);
-        if self.secrets.get(name).is_none() {
-            let pinned = self.senders.peek(name).is_some_and(|sender| sender.known.pinned);
-            self.secrets.insert(name, Kij::agree(&own.identity, key)?, pinned);
-        }
+        let entry = (name, self.is_pinned(name));
+        let agree = || Kij::agree(&own.identity, key).ok_or(());
+        self.secrets.ensure(entry, &mut self.stopwatch, agree).ok()?;
         self.secrets.peek(name).map(|kij| &*kij)
     }
 }

@@ -1,15 +1,19 @@
 //! `[directory]`: peers that are not in the file, but have certificates of an authority.
 
+mod pin;
+
 use std::time::Duration;
 
 use ipnet::IpNet;
 use strait_keying::PublicKey;
-use strait_keying::sessionless::{CardName, DailyPolicy};
+use strait_keying::sessionless::DailyPolicy;
 
 use super::problem::Problem;
 use super::reader::Section;
 use super::sections::{span, words};
 use super::value;
+pub use pin::PinnedPeer;
+use pin::pins;
 
 pub(super) const KEYS: &[&str] = &[
     "authority",
@@ -21,15 +25,12 @@ pub(super) const KEYS: &[&str] = &[
     "pin",
     "max_stale",
     "max_peers",
+    "max_certificates",
 ];
 
 /// How old the newest revocation list may be where the file says nothing: an authority that signs one each day may miss six.
 const MAX_STALE: Duration = Duration::from_secs(7 * 24 * 3600);
 const MAX_STALE_RANGE: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(365 * 24 * 3600)];
-/// Peers where the file says nothing.
-const MAX_PEERS: u64 = 1000;
-/// Most of them: each has keys and a queue.
-const MOST_PEERS: u64 = 10_000;
 
 /// How keys for peers of a directory are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,12 +65,42 @@ pub struct DirectorySection {
     pub daily_keys: DailyPolicy,
     /// Which certificates it has.
     pub certificates: DirectoryCertificates,
-    /// Names of peers that are looked up at the start, and stay: only where certificates are looked up on demand.
-    pub pin: Vec<CardName>,
+    /// Peers that are looked up at the start, and stay: only where certificates are looked up on demand.
+    pub pin: Vec<PinnedPeer>,
     /// How old the newest revocation list may be for new peers to be taken.
     pub max_stale: Duration,
     /// Such peers at most.
     pub max_peers: usize,
+    /// Certificates at most that are kept on disk, where they are looked up on demand.
+    pub max_certificates: usize,
+}
+
+impl DirectorySection {
+    /// Peers where the file says nothing.
+    pub const MAX_PEERS: usize = 1000;
+    /// Most of them: each has keys and a queue.
+    pub const MOST_PEERS: usize = 10_000;
+    /// Certificates where the file says nothing, and most of them: more than peers may be; some 24 MB.
+    pub const MAX_CERTIFICATES: usize = 12_000;
+}
+
+/// The value of `key` from 1 to `most`.
+fn count(section: &Section<'_>, key: &'static str, most: usize) -> Option<usize> {
+    let value = section.integer(key, 1..=u64::try_from(most).unwrap_or(u64::MAX))?;
+    usize::try_from(value).ok()
+}
+
+/// Certificates that are kept, where they are looked up.
+fn max_certificates(section: &Section<'_>, certificates: DirectoryCertificates, max_peers: usize) -> usize {
+    let kept = count(section, "max_certificates", DirectorySection::MAX_CERTIFICATES);
+    if let (Some(kept), Some(value)) = (kept, section.value("max_certificates")) {
+        if certificates == DirectoryCertificates::All {
+            section.note(value.span(), Problem::NothingLookedUp);
+        } else if kept < max_peers {
+            section.note(value.span(), Problem::TooFewCertificates { least: max_peers });
+        }
+    }
+    kept.unwrap_or(DirectorySection::MAX_CERTIFICATES)
 }
 
 pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
@@ -89,33 +120,19 @@ pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
     allowed_ips.dedup();
     let [least, most] = MAX_STALE_RANGE;
     let keyings = [DirectoryKeying::Session, DirectoryKeying::Sessionless];
-    let max_peers = section.integer("max_peers", 1..=MOST_PEERS).unwrap_or(MAX_PEERS);
+    let max_peers =
+        count(section, "max_peers", DirectorySection::MOST_PEERS).unwrap_or(DirectorySection::MAX_PEERS);
     let kinds = [DirectoryCertificates::All, DirectoryCertificates::OnDemand];
     let certificates =
         section.choice("certificates", &["all", "on demand"], &kinds).unwrap_or(DirectoryCertificates::All);
-    let max_peers = usize::try_from(max_peers).unwrap_or(usize::MAX);
-    let name = |text: &str| text.parse::<CardName>().map_err(|_| Problem::CertificateName);
-    let mut pin: Vec<CardName> = section
-        .list("pin", "a list of names, as [\"site-b\"]", name)
-        .into_iter()
-        .map(|name| name.value)
-        .collect();
-    pin.sort_unstable();
-    pin.dedup();
-    if let Some(value) = section.value("pin") {
-        if certificates == DirectoryCertificates::All {
-            section.note(value.span(), Problem::NothingToPin);
-        } else if pin.len() > max_peers {
-            section.note(value.span(), Problem::TooManyPins { most: max_peers });
-        }
-    }
     let policies = [DailyPolicy::Off, DailyPolicy::Prefer, DailyPolicy::Require];
     Some(DirectorySection {
         certificates,
         daily_keys: section
             .choice("daily_keys", &["off", "prefer", "require"], &policies)
             .unwrap_or_default(),
-        pin,
+        pin: pins(section, certificates, max_peers),
+        max_certificates: max_certificates(section, certificates, max_peers),
         servers: servers.into_iter().map(|server| server.value).collect(),
         allowed_ips,
         keying: section
@@ -162,10 +179,17 @@ mod tests {
         let more = format!("{}keying = \"sessionless\"\ndaily_keys = \"require\"\n", section());
         let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
         assert_eq!(read.daily_keys, DailyPolicy::Require);
-        let more = format!("{}certificates = \"on demand\"\npin = [\"b\", \"a\", \"b\"]\n", section());
+        let more = format!(
+            "{}certificates = \"on demand\"\npin = [\"b\", \"a\", \"b\", \"10.77.0.9\"]\nmax_certificates = 1000\n",
+            section()
+        );
         let read = parse("peers = \"directory\"\n", &more).unwrap().directory.unwrap();
-        let pinned: Vec<&str> = read.pin.iter().map(CardName::as_str).collect();
-        assert_eq!((read.certificates, pinned), (DirectoryCertificates::OnDemand, vec!["a", "b"]));
+        let name = |name: &str| PinnedPeer::Name(name.parse().unwrap());
+        let address = PinnedPeer::Address("10.77.0.9".parse().unwrap());
+        assert_eq!((read.certificates, read.max_certificates), (DirectoryCertificates::OnDemand, 1000));
+        assert_eq!(read.pin, [name("a"), name("b"), address.clone()]);
+        let networks = ["10.77.0.8/29".parse().unwrap()];
+        assert!(address.is("c", &networks) && !address.is("c", &[]) && name("a").is("a", &[]));
     }
 
     #[test]
@@ -214,6 +238,16 @@ mod tests {
                 "peers = \"directory\"\n",
                 format!("{}certificates = \"on demand\"\nmax_peers = 1\npin = [\"a\", \"b\"]\n", section()),
                 "no more than `max_peers`",
+            ),
+            (
+                "peers = \"directory\"\n",
+                format!("{}certificates = \"on demand\"\nmax_certificates = 999\n", section()),
+                "at least as many as `max_peers`: 1000",
+            ),
+            (
+                "peers = \"directory\"\n",
+                format!("{}max_certificates = 999\n", section()),
+                "`max_certificates` is for `certificates = \"on demand\"`",
             ),
         ] {
             let said = parse(node, &rest).unwrap_err();

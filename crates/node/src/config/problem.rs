@@ -241,6 +241,15 @@ pub enum Problem {
         "daily keys are for keys without sessions; write `keying = \"sessionless\"`, or remove `daily_keys`"
     )]
     UnusedDailyKeys,
+    /// A bound of certificates where all are followed.
+    #[error("`max_certificates` is for `certificates = \"on demand\"`; otherwise `max_peers` bounds them")]
+    NothingLookedUp,
+    /// Fewer certificates than peers, each of which has one.
+    #[error("`max_certificates` is at least as many as `max_peers`: {least}")]
+    TooFewCertificates {
+        /// The value of `max_peers`.
+        least: usize,
+    },
     /// Pins for which there is no room.
     #[error("`pin` may have no more than `max_peers` names: {most}")]
     TooManyPins {

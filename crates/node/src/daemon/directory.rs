@@ -78,12 +78,13 @@ impl DirectoryProcess {
             unsafe { libc::waitpid(pid, std::ptr::null_mut(), 0) };
             return Ok(None);
         };
+        let on_demand = section.certificates == DirectoryCertificates::OnDemand;
         let mandate = Mandate {
             authority: section.authority.to_string(),
             servers: section.servers.clone(),
             max_stale_s: section.max_stale.as_secs(),
-            max_peers: section.max_peers,
-            on_demand: section.certificates == DirectoryCertificates::OnDemand,
+            max_held: if on_demand { section.max_certificates } else { section.max_peers },
+            on_demand,
             daily_keys: section.daily_keys != DailyPolicy::Off,
             cache: state_folder()
                 .map(|folder| folder.join(format!("{}.certificates", config.node.interface))),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use strait_clock::Stopwatch;
 use strait_keying::sessionless::{KemKey, NodeKeys, ReceiverSettings, WallTime};
 use strait_keying::{MarkOwner, PrivateKey, SessionlessSettings, SessionlessTerms, WallClock};
 use zeroize::Zeroizing;
@@ -75,11 +76,13 @@ impl Daemon {
                 Some((policy, own)) => keys.with_daily_keys(policy, own),
                 None => keys,
             };
+            let clock = self.clock;
             self.control.begin_sessionless(SessionlessSettings {
                 keys,
                 clock: WallClock::new(wall_time),
                 mark,
                 receiver: ReceiverSettings::default(),
+                stopwatch: Stopwatch::new(move || clock.running()),
                 seed,
             });
         }

@@ -1,9 +1,12 @@
 //! Keys without sessions in the document of `strait show --json`.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Serialize};
+use strait_keying::sessionless::CacheCounts;
 
 /// What all peers with keys that need no session share.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SessionlessReport {
     /// Packet keys of peers that are in use here.
     pub packet_keys: usize,
@@ -14,7 +17,7 @@ pub struct SessionlessReport {
 }
 
 /// One cache.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheReport {
     /// `packet-keys`, `epoch-keys` (Kijn), `secrets` (Kij), `daily-secrets` (those of days), `senders` or `unknown-names`; of a directory `peers`, `certificates` (on disk) or
     /// `unknown-names`.
@@ -29,6 +32,23 @@ pub struct CacheReport {
     pub misses: u64,
     /// Entries that made room for others.
     pub evicted: u64,
+    /// Seconds that deriving or fetching took of what was not there; none where a miss itself takes no time.
+    pub miss_seconds: Option<f64>,
+}
+
+impl CacheReport {
+    /// Returns how a cache did, and what its misses took.
+    pub(crate) fn new(cache: &str, counts: CacheCounts, took: Option<Duration>) -> CacheReport {
+        CacheReport {
+            cache: cache.to_owned(),
+            entries: counts.entries,
+            pinned: counts.pinned,
+            hits: counts.hits,
+            misses: counts.misses,
+            evicted: counts.evicted,
+            miss_seconds: took.map(|took| took.as_secs_f64()),
+        }
+    }
 }
 
 /// Datagrams refused for one reason.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use strait_node::report::{CacheReport, DirectoryReport};
 
+use super::sessionless::miss_time;
 use crate::units::{self, counted};
 
 /// What is shown of it, a line each.
@@ -71,7 +72,8 @@ fn look_ups(told: &DirectoryReport) -> Option<String> {
 fn caches(told: &DirectoryReport) -> String {
     let cache = |one: &CacheReport| {
         let CacheReport { cache, entries, hits, misses, evicted, .. } = one;
-        format!("{cache} {entries} ({hits} hits, {misses} misses, {evicted} evicted)")
+        let took = miss_time(one).map(|took| format!(" of {took}")).unwrap_or_default();
+        format!("{cache} {entries} ({hits} hits, {misses} misses{took}, {evicted} evicted)")
     };
     told.caches.iter().map(cache).collect::<Vec<_>>().join(", ")
 }
@@ -119,11 +121,12 @@ mod tests {
             hits: 2,
             misses: 4,
             evicted: 1,
+            miss_seconds: Some(0.0125),
         };
         let told = DirectoryReport { look_ups: Some(look_ups), caches: vec![cache], ..told };
         let said: Vec<String> = lines(&told).into_iter().map(|(_, value)| value).collect();
         assert!(said[5].starts_with("3 found, 1 not_found; "), "{}", said[5]);
-        assert_eq!(said[6], "certificates 7 (2 hits, 4 misses, 1 evicted)");
+        assert_eq!(said[6], "certificates 7 (2 hits, 4 misses of 12.5 ms, 1 evicted)");
         assert_eq!(said[7], "", "daily keys are not used");
         let daily = DailyKeysReport {
             policy: "require".to_owned(),

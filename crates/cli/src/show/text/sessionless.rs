@@ -1,6 +1,6 @@
 //! Keys without sessions, as people read them.
 
-use strait_node::report::{SessionlessPeerReport, SessionlessReport};
+use strait_node::report::{CacheReport, SessionlessPeerReport, SessionlessReport};
 
 use crate::table::TextTable;
 use crate::units;
@@ -40,13 +40,22 @@ pub(crate) fn packet_keys(peer: &SessionlessPeerReport) -> String {
 
 /// How the caches did.
 pub(crate) fn caches(report: &SessionlessReport) -> TextTable {
-    let mut table = TextTable::new(["cache", "entries", "hits", "misses", "evicted"]);
+    let mut table = TextTable::new(["cache", "entries", "hits", "misses", "misses took", "evicted"]);
     for cache in &report.caches {
         let numbers = [cache.entries as u64, cache.hits, cache.misses, cache.evicted];
         let [entries, hits, misses, evicted] = numbers.map(|number| number.to_string());
-        table.row([cache.cache.clone(), entries, hits, misses, evicted]);
+        let took = miss_time(cache).unwrap_or_else(|| "-".to_owned());
+        table.row([cache.cache.clone(), entries, hits, misses, took, evicted]);
     }
     table
+}
+
+/// Returns what the misses of a cache took together, in ms; none where they take no time by themselves.
+pub(super) fn miss_time(cache: &CacheReport) -> Option<String> {
+    let ms = cache.miss_seconds? * 1e3;
+    // A single derivation takes microseconds.
+    let places = if ms < 10.0 { 3 } else { 1 };
+    Some(format!("{ms:.places$} ms"))
 }
 
 /// What was refused.

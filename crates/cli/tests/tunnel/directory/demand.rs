@@ -1,5 +1,7 @@
 //! Certificates that are looked up when a packet or a handshake needs them.
 
+use serde_json::Value;
+
 use super::*;
 
 /// What nodes have in `[directory]`, beside the keying.
@@ -32,9 +34,19 @@ impl Fleet {
 
     /// A figure of one of its caches.
     fn cached(&self, which: usize, cache: &str, figure: &str) -> u64 {
+        self.figure(which, cache, figure).as_u64().unwrap()
+    }
+
+    /// Returns true if misses of a cache took time.
+    fn took(&self, which: usize, cache: &str) -> bool {
+        self.figure(which, cache, "miss_seconds").as_f64().is_some_and(|seconds| seconds > 0.0)
+    }
+
+    fn figure(&self, which: usize, cache: &str, figure: &str) -> Value {
         let report = self.daemon(which).show().unwrap();
         let caches = report["directory"]["caches"].as_array().unwrap().clone();
-        caches.iter().find(|one| one["cache"] == cache).unwrap()[figure].as_u64().unwrap()
+        // The process that follows the directory has not said all of them at first.
+        caches.iter().find(|one| one["cache"] == cache).map_or(Value::Null, |one| one[figure].clone())
     }
 
     fn drops(&self, which: usize, reason: &str) -> u64 {
@@ -121,8 +133,14 @@ fn a_pinned_peer_is_there_at_once_and_stays_and_others_make_room() {
     fleet.publish();
     fleet.start_on_demand(1, "");
     fleet.start_on_demand(2, "");
-    fleet.start_on_demand(0, "pin = [\"site-a\"]\nmax_peers = 1\n");
-    eventually("it is there without a packet", || fleet.peers(0) == ["site-a"]);
+    // By its name and by an address, one after the other.
+    for (pin, is_asked) in [(fleet.sites[1].inside().to_string(), true), ("site-a".to_owned(), false)] {
+        fleet.daemons[0] = None;
+        fleet.start_on_demand(0, &format!("pin = [\"{pin}\"]\nmax_peers = 1\nmax_certificates = 2\n"));
+        eventually("it is there without a packet", || fleet.peers(0) == ["site-a"]);
+        // The second time it is on disk.
+        eventually("the time that asking took is said", || fleet.took(0, "certificates") == is_asked);
+    }
     eventually("there is a list", || fleet.is_fresh(2));
     assert!(!fleet.send_to(0, &fleet.sites[2].inside().to_string()), "there is no room beside it");
     assert_eq!((fleet.peers(0), fleet.cached(0, "peers", "pinned")), (vec!["site-a".to_owned()], 1));
@@ -134,4 +152,5 @@ fn a_pinned_peer_is_there_at_once_and_stays_and_others_make_room() {
     eventually("the second", || fleet.pings(0, 2));
     assert_eq!((fleet.peers(0), fleet.cached(0, "peers", "evicted")), (vec!["site-b".to_owned()], 1));
     eventually("both stay on disk", || fleet.cached(0, "certificates", "entries") == 2);
+    assert!(fleet.took(0, "peers"), "each was looked up");
 }

@@ -48,15 +48,6 @@ pub struct SessionlessStatus {
     pub pace: Pace,
 }
 
-/// What all peers share.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SessionlessCounts {
-    /// The caches, and what was refused.
-    pub receiver: ReceiverCounts,
-    /// Packet keys of peers that are in use.
-    pub keys: usize,
-}
-
 impl SessionlessPeers {
     /// What can be shown of a peer.
     pub(crate) fn status(&self, context: &ControlContext, id: PeerId) -> Option<SessionlessStatus> {
@@ -113,9 +104,10 @@ impl SessionlessPeers {
     }
 
     /// What all peers share.
-    pub(crate) fn counts(&self) -> SessionlessCounts {
+    pub(crate) fn counts(&self) -> ReceiverCounts {
         let mut receiver = self.receiver.counts();
+        receiver.packet_keys.entries = self.keys.len();
         receiver.refusals = receiver.refusals.with(self.screen.refusals());
-        SessionlessCounts { receiver, keys: self.keys.len() }
+        receiver
     }
 }

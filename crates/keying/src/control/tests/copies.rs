@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use strait_clock::Time;
+use strait_clock::{Stopwatch, Time};
 use strait_ipsec::{Notice, PeerId, ReturnPath, outbound};
 use strait_wire::Spi;
 
@@ -92,6 +92,7 @@ fn sessionless() -> Control {
         clock: WallClock::new(|| WallTime(990_000_000_000_000)),
         mark: 0,
         receiver: ReceiverSettings::default(),
+        stopwatch: Stopwatch::NONE,
         seed: [7; 32].into(),
     });
     let terms = SessionlessTerms {

@@ -29,25 +29,21 @@ impl Receiver {
             return if required { Err(Refusal::NoDailyKey) } else { Ok(None) };
         }
         let day = Day::of_epoch(header.epoch, length).ok_or(Refusal::NoDailyKey)?;
-        if self.daily.get((name, day)).is_some() {
-            return Ok(Some(day));
-        }
+        let entry = ((name, day), self.is_pinned(name));
         let kij = self.secrets.peek(name).ok_or(Refusal::Busy)?;
-        if !own.daily.has(&kij.peer(), day) {
+        let derived = self.daily.ensure(entry, &mut self.stopwatch, || {
+            if !own.daily.has(&kij.peer(), day) {
+                return Err(Refusal::NoDailyKey);
+            }
+            if !self.budget.take(now.time) {
+                return Err(Refusal::Busy);
+            }
+            own.daily.agree(kij, day).ok_or(Refusal::NoDailyKey)
+        });
+        if derived == Err(Refusal::NoDailyKey) {
             self.say_unknown_day(now, name, header, from);
-            return Err(Refusal::NoDailyKey);
         }
-        if !self.budget.take(now.time) {
-            return Err(Refusal::Busy);
-        }
-        let daily = own.daily.agree(kij, day).ok_or(Refusal::NoDailyKey)?;
-        self.keep(name, day, daily);
-        Ok(Some(day))
-    }
-
-    fn keep(&mut self, name: Name, day: Day, kij: Kij) {
-        let pinned = self.senders.peek(name).is_some_and(|sender| sender.known.pinned);
-        self.daily.insert((name, day), kij, pinned);
+        derived.map(|()| Some(day))
     }
 
     /// Has the sender told that it had better do without keys of this day.
@@ -64,10 +60,12 @@ impl Receiver {
     /// The Kij of a day with a sender that is known, for packets to it; nothing where either end has no key of that day.
     pub fn secret_of_day(&mut self, own: &NodeKeys, key: &PublicKey, day: Day) -> Option<&Kij> {
         let name = key_name(key);
-        if self.daily.get((name, day)).is_none() {
-            let daily = own.daily.agree(self.secret(own, key)?, day)?;
-            self.keep(name, day, daily);
+        if self.daily.peek((name, day)).is_none() {
+            self.secret(own, key)?;
         }
+        let entry = ((name, day), self.is_pinned(name));
+        let agree = || self.secrets.peek(name).and_then(|kij| own.daily.agree(kij, day)).ok_or(());
+        self.daily.ensure(entry, &mut self.stopwatch, agree).ok()?;
         self.daily.peek((name, day)).map(|kij| &*kij)
     }
 

@@ -1,5 +1,7 @@
 //! What a datagram with a header is: cheap checks first, then those that cost.
 
+use core::time::Duration;
+
 use strait_ipsec::{PeerId, Place};
 use strait_wire::sessionless::{AcknowledgementKind, HEADER_TYPE, Header, KEY_PACKET_TYPE, Name};
 use strait_wire::{Esn, Spi};
@@ -35,10 +37,10 @@ impl Receiver {
         let HeaderInFront { header, bytes, low } = HeaderInFront::read(datagram)?;
         let name = self.name_of(header.source);
         if let Some(peer) = self.in_use(name, header.spi, bytes) {
-            self.packet_keys.0 += 1;
+            self.packet_keys.hits += 1;
             return Ok(Verdict::Known { peer, spi: header.spi, payload_at: bytes.len() });
         }
-        self.packet_keys.1 += 1;
+        self.packet_keys.misses += 1;
         own.check.allows(bytes, &header.check)?;
         let Some(sender) = self.senders.get(name) else {
             return self.unknown_sender(now, header.source, from, datagram);
@@ -114,14 +116,17 @@ impl Receiver {
             None => self.secrets.peek(name)?,
         };
         let sender = self.senders.peek(name)?;
-        let open = |cache: &mut Cache<EpochKeyId, Kijn>, secret: Option<&ReceivedSecret>| {
+        let (stopwatch, took) = (&mut self.stopwatch, &mut self.packet_keys.took);
+        let mut open = |cache: &mut Cache<EpochKeyId, Kijn>, secret: Option<&ReceivedSecret>| {
             let id = (name, header.epoch, algorithm, day.is_some(), secret.map(|secret| secret.id));
-            if cache.get(id).is_none() {
-                let secret = secret.map(|secret| &secret.secret);
-                let kijn = kij.epoch_key(Direction::Inbound, algorithm, header.epoch, secret);
-                cache.insert(id, kijn, sender.known.pinned);
-            }
-            cache.peek(id)?.unwrap_key(&header.wrapped, header.spi, header.first, bound)
+            let secret = secret.map(|secret| &secret.secret);
+            let derive = || Ok::<_, ()>(kij.epoch_key(Direction::Inbound, algorithm, header.epoch, secret));
+            cache.ensure((id, sender.known.pinned), stopwatch, derive).ok()?;
+            let kijn = cache.peek(id)?;
+            let (key, nanos) =
+                stopwatch.time(|| kijn.unwrap_key(&header.wrapped, header.spi, header.first, bound));
+            *took += Duration::from_nanos(nanos.unwrap_or(0));
+            key
         };
         if !header.hybrid {
             return open(&mut self.epoch_keys, None);
@@ -190,16 +195,13 @@ impl Receiver {
         name: Name,
         key: &PublicKey,
     ) -> Result<(), Refusal> {
-        if self.secrets.get(name).is_some() {
-            return Ok(());
-        }
-        if !self.budget.take(now.time) {
-            return Err(Refusal::Busy);
-        }
-        let kij = Kij::agree(&own.identity, key).ok_or(Refusal::Forged)?;
-        let pinned = self.senders.peek(name).is_some_and(|sender| sender.known.pinned);
-        self.secrets.insert(name, kij, pinned);
-        Ok(())
+        let entry = (name, self.is_pinned(name));
+        self.secrets.ensure(entry, &mut self.stopwatch, || {
+            if !self.budget.take(now.time) {
+                return Err(Refusal::Busy);
+            }
+            Kij::agree(&own.identity, key).ok_or(Refusal::Forged)
+        })
     }
 
     pub(super) fn name_of(&self, name: Name) -> Name {

@@ -84,7 +84,7 @@ impl CacheUse {
         for end in ends {
             let counts = end.counts();
             let pairs = [
-                (&mut all.packet_keys, counts.packet_keys),
+                (&mut all.packet_keys, (counts.packet_keys.hits, counts.packet_keys.misses)),
                 (&mut all.epoch_keys, (counts.epoch_keys.hits, counts.epoch_keys.misses)),
                 (&mut all.secrets, (counts.secrets.hits, counts.secrets.misses)),
             ];

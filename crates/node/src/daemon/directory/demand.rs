@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use strait_clock::Time;
 use strait_ipsec::outbound;
 use strait_keying::directory::{Asked, Asker, LookUpEnd, LookUps, Question, address_of};
-use strait_keying::sessionless::text_name;
+use strait_keying::sessionless::CacheCounts;
 use strait_keying::{PublicKey, Start};
 use strait_wire::sessionless::Name;
 
 use super::messages::Wanted;
 use super::{Daemon, DirectoryPeers};
-use crate::config::{DirectorySection, PeerSection};
+use crate::config::{DirectorySection, PeerSection, PinnedPeer};
 use crate::process::ProcessChannel;
 use crate::report::{CacheReport, DirectoryReport, LookUpEndReport, LookUpReport};
 
@@ -19,8 +19,8 @@ use crate::report::{CacheReport, DirectoryReport, LookUpEndReport, LookUpReport}
 #[derive(Debug)]
 pub(super) struct Demand {
     pub(super) look_ups: LookUps,
-    /// Names of peers that stay.
-    pins: Vec<String>,
+    /// Peers that stay.
+    pins: Vec<PinnedPeer>,
     /// Packets from and to each peer when they were looked at, and when they were last found to be more.
     used: BTreeMap<PublicKey, (u64, Time)>,
     /// Peers that made room for others.
@@ -29,12 +29,11 @@ pub(super) struct Demand {
 
 impl Demand {
     pub(super) fn new(section: &DirectorySection) -> Demand {
-        let pins = section.pin.iter().map(|name| name.as_str().to_owned()).collect();
-        Demand { look_ups: LookUps::new(), pins, used: BTreeMap::new(), evicted: 0 }
+        Demand { look_ups: LookUps::new(), pins: section.pin.clone(), used: BTreeMap::new(), evicted: 0 }
     }
 
     fn is_pinned(&self, peer: &PeerSection) -> bool {
-        self.pins.contains(&peer.name)
+        self.pins.iter().any(|pin| pin.is(&peer.name, &peer.allowed_ips))
     }
 
     /// A peer that is looked up is called when there is a packet for it, and one that is pinned at once.
@@ -84,27 +83,17 @@ impl Demand {
             seconds: counts.took.as_secs_f64(),
             longest_seconds: counts.longest.as_secs_f64(),
         });
-        let unknown = counts.unknown;
-        report.caches.insert(
-            0,
-            CacheReport {
-                cache: "peers".to_owned(),
-                entries: peers,
-                pinned: self.pins.len(),
-                // What a peer is there for is never looked up.
-                hits: 0,
-                misses: counts.named().iter().map(|(_, count)| count).sum(),
-                evicted: self.evicted,
-            },
-        );
-        report.caches.push(CacheReport {
-            cache: "unknown-names".to_owned(),
-            entries: unknown.entries,
-            pinned: unknown.pinned,
-            hits: unknown.hits,
-            misses: unknown.misses,
-            evicted: unknown.evicted,
-        });
+        let here = CacheCounts {
+            entries: peers,
+            pinned: self.pins.len(),
+            // What a peer is there for is never looked up.
+            hits: 0,
+            misses: counts.named().iter().map(|(_, count)| count).sum(),
+            evicted: self.evicted,
+            took: counts.took,
+        };
+        report.caches.insert(0, CacheReport::new("peers", here, Some(here.took)));
+        report.caches.push(CacheReport::new("unknown-names", counts.unknown, None));
     }
 }
 
@@ -165,9 +154,9 @@ impl Daemon {
     /// Looks up what is pinned and not there.
     pub(super) fn look_up_pins(&mut self) {
         let Some(DirectoryPeers { demand: Some(demand), peers, .. }) = &self.directory else { return };
-        let has = |name: &String| peers.values().any(|peer| peer.name == *name);
+        let has = |pin: &PinnedPeer| peers.values().any(|peer| pin.is(&peer.name, &peer.allowed_ips));
         let missing: Vec<Name> =
-            demand.pins.iter().filter(|name| !has(name)).map(|name| text_name(name)).collect();
+            demand.pins.iter().filter(|pin| !has(pin)).map(PinnedPeer::question).collect();
         missing.into_iter().for_each(|name| self.look_up_certificate(name, Asker::Own));
     }
 

@@ -103,7 +103,8 @@ impl Finder {
 
     fn look_up(&mut self, names: Vec<Name>) -> io::Result<()> {
         let mut unknown = self.find_here(names)?;
-        let until = Instant::now() + PATIENCE_IN_ALL;
+        let (began, asked) = (Instant::now(), unknown.len());
+        let until = began + PATIENCE_IN_ALL;
         for _ in 0..self.servers.len() {
             if unknown.is_empty() || Instant::now() >= until {
                 break;
@@ -115,6 +116,8 @@ impl Finder {
             }
         }
         let mut told = self.follower.lock();
+        // Each of them waited until all were answered.
+        told.holder.note_asked(began.elapsed() * u32::try_from(asked).unwrap_or(u32::MAX));
         unknown.iter().try_for_each(|name| told.looked_up(name, None, Ended::Failed))
     }
 

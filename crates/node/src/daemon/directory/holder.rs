@@ -44,7 +44,7 @@ pub(super) enum News {
 struct Held {
     certificate: Certificate,
     admitted: bool,
-    /// When it was found last, counted in look-ups.
+    /// The time of uses at which it was found last or ceased to be a peer.
     used: u64,
     /// The daily keys of its node, and when a directory was last asked for them, in seconds since 1970.
     daily: Option<DailyKeys>,

@@ -13,7 +13,8 @@ pub(super) struct Mandate {
     pub(super) authority: String,
     pub(super) servers: Vec<String>,
     pub(super) max_stale_s: u64,
-    pub(super) max_peers: usize,
+    /// Certificates that are held at most.
+    pub(super) max_held: usize,
     /// Whether certificates are looked up when they are needed.
     pub(super) on_demand: bool,
     /// Whether daily keys are used.

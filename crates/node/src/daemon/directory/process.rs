@@ -35,9 +35,6 @@ const LAST_PAUSE: Duration = Duration::from_secs(30);
 /// How often what expires is looked for, and the packet process is told how things are.
 const REVIEW: Duration = Duration::from_secs(5);
 
-/// Certificates that are held on disk and in this process where they are looked up: more than peers may be; some 24 MB.
-const HELD_ON_DEMAND: usize = 12_000;
-
 /// What the process does, until the packet process is gone.
 pub(super) fn run(channel: &ProcessChannel) -> i32 {
     // Without a directory in the configuration there is no mandate, only an end.
@@ -199,8 +196,7 @@ impl Follower {
         cache: CertificateCache,
         channel: ProcessChannel,
     ) -> Follower {
-        let most = if mandate.on_demand { HELD_ON_DEMAND } else { mandate.max_peers };
-        let holder = Holder::new(authority, Duration::from_secs(mandate.max_stale_s), most);
+        let holder = Holder::new(authority, Duration::from_secs(mandate.max_stale_s), mandate.max_held);
         let holder = if mandate.on_demand { holder.on_demand() } else { holder };
         let report = DirectoryReport { authority: mandate.authority.clone(), ..DirectoryReport::default() };
         Follower { holder, cache, channel, reviewed: Instant::now(), report, stale_said: false }
@@ -327,12 +323,5 @@ impl Follower {
 
 /// What is held, as a cache.
 fn held(demand: &DemandCounts) -> CacheReport {
-    CacheReport {
-        cache: "certificates".to_owned(),
-        entries: demand.held,
-        pinned: 0,
-        hits: demand.hits,
-        misses: demand.misses,
-        evicted: demand.evicted,
-    }
+    CacheReport::new("certificates", demand.held, Some(demand.held.took))
 }

@@ -2,37 +2,28 @@
 
 use strait_clock::Time;
 use strait_ipsec::ReturnPath;
-use strait_keying::sessionless::{CacheCounts, Refusal};
-use strait_keying::{SessionlessCounts, SessionlessStatus};
+use strait_keying::SessionlessStatus;
+use strait_keying::sessionless::{CacheCounts, ReceiverCounts, Refusal};
 
 use crate::report::{CacheReport, RefusalReport, SessionlessPeerReport, SessionlessReport};
 
 /// What all peers share.
-pub(super) fn shared(counts: &SessionlessCounts) -> SessionlessReport {
-    let receiver = &counts.receiver;
-    let cache = |name: &str, counts: CacheCounts| CacheReport {
-        cache: name.to_owned(),
-        entries: counts.entries,
-        pinned: counts.pinned,
-        hits: counts.hits,
-        misses: counts.misses,
-        evicted: counts.evicted,
-    };
-    let (hits, misses) = receiver.packet_keys;
-    let packet_keys = CacheCounts { entries: counts.keys, pinned: 0, hits, misses, evicted: 0 };
+pub(super) fn shared(counts: &ReceiverCounts) -> SessionlessReport {
+    let derived = |name: &str, counts: CacheCounts| CacheReport::new(name, counts, Some(counts.took));
     SessionlessReport {
-        packet_keys: counts.keys,
+        packet_keys: counts.packet_keys.entries,
         caches: vec![
-            cache("packet-keys", packet_keys),
-            cache("epoch-keys", receiver.epoch_keys),
-            cache("secrets", receiver.secrets),
-            cache("daily-secrets", receiver.daily_secrets),
-            cache("senders", receiver.senders),
-            cache("unknown-names", receiver.unknown_names),
+            derived("packet-keys", counts.packet_keys),
+            derived("epoch-keys", counts.epoch_keys),
+            derived("secrets", counts.secrets),
+            derived("daily-secrets", counts.daily_secrets),
+            // Who is not there is looked up by others, or nowhere.
+            CacheReport::new("senders", counts.senders, None),
+            CacheReport::new("unknown-names", counts.unknown_names, None),
         ],
         refusals: Refusal::ALL
             .into_iter()
-            .map(|why| RefusalReport { reason: why.name().to_owned(), datagrams: receiver.refusals.of(why) })
+            .map(|why| RefusalReport { reason: why.name().to_owned(), datagrams: counts.refusals.of(why) })
             .collect(),
     }
 }

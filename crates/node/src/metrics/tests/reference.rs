@@ -1,5 +1,9 @@
 //! `docs/reference/metrics.md` and `docs/reference/json.md` beside what a daemon serves and prints.
 
+use std::time::Duration;
+
+use strait_keying::sessionless::CacheCounts;
+
 use super::*;
 use crate::report::{
     CacheReport, EngineKind, EngineMethodReport, EngineReport, RefusalReport, SessionlessPeerReport,
@@ -96,14 +100,7 @@ pub(super) fn everything() -> DaemonReport {
             published: 1,
             peers: 1,
         }),
-        caches: vec![CacheReport {
-            cache: "peers".to_owned(),
-            entries: 1,
-            pinned: 1,
-            hits: 1,
-            misses: 1,
-            evicted: 1,
-        }],
+        caches: vec![cache("peers")],
         ..crate::report::DirectoryReport::default()
     });
     let sessionless = PeerReport {
@@ -113,15 +110,19 @@ pub(super) fn everything() -> DaemonReport {
         ..peer()
     };
     report.peers = vec![session, manual, sessionless];
-    let cache =
-        CacheReport { cache: "senders".to_owned(), entries: 1, pinned: 1, hits: 1, misses: 1, evicted: 1 };
     let refusals = vec![RefusalReport { reason: "forged".to_owned(), datagrams: 1 }];
-    report.sessionless = Some(SessionlessReport { packet_keys: 1, caches: vec![cache], refusals });
+    report.sessionless = Some(SessionlessReport { packet_keys: 1, caches: vec![cache("secrets")], refusals });
     report.decisions = Some(vec![decision()]);
     report.engines = vec![engine()];
     report.threads[0].compression =
         Some(CompressionLoadReport { busy_ratio: 0.5, queue_delay_seconds: 0.001, queued_blocks: 2 });
     report
+}
+
+fn cache(name: &str) -> CacheReport {
+    let counts =
+        CacheCounts { entries: 1, pinned: 1, hits: 1, misses: 1, evicted: 1, took: Duration::from_millis(2) };
+    CacheReport::new(name, counts, Some(counts.took))
 }
 
 fn engine() -> EngineReport {

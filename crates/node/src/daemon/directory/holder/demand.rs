@@ -1,7 +1,10 @@
 //! A holder of certificates that are looked up: what it has is found without a directory, and what a directory says is judged.
 
+use std::time::Duration;
+
 use strait_keying::PublicKey;
 use strait_keying::directory::{Answer, Certificate, CertificateIndex, Untrusted};
+use strait_keying::sessionless::CacheCounts;
 use strait_wire::sessionless::Name;
 
 use super::Holder;
@@ -26,17 +29,26 @@ pub(super) struct HeldOnDemand {
     misses: u64,
     /// Certificates that made room for others.
     evicted: u64,
+    /// Time that asking directories took.
+    took: Duration,
     /// Answers with a certificate that was not asked for.
     other_name: u64,
+    /// Counts uses of certificates.
+    clock: u64,
+}
+
+impl HeldOnDemand {
+    /// The next use.
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
+    }
 }
 
 /// How such a holder did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DemandCounts {
-    pub(crate) held: usize,
-    pub(crate) hits: u64,
-    pub(crate) misses: u64,
-    pub(crate) evicted: u64,
+    pub(crate) held: CacheCounts,
     pub(crate) other_name: u64,
 }
 
@@ -50,10 +62,14 @@ impl Holder {
     pub(crate) fn demand_counts(&self) -> Option<DemandCounts> {
         let demand = self.demand.as_ref()?;
         Some(DemandCounts {
-            held: self.held.len(),
-            hits: demand.hits,
-            misses: demand.misses,
-            evicted: demand.evicted,
+            held: CacheCounts {
+                entries: self.held.len(),
+                pinned: 0,
+                hits: demand.hits,
+                misses: demand.misses,
+                evicted: demand.evicted,
+                took: demand.took,
+            },
             other_name: demand.other_name,
         })
     }
@@ -68,8 +84,15 @@ impl Holder {
             return None;
         };
         demand.hits += 1;
-        (held.admitted, held.used) = (true, demand.hits + demand.misses);
+        (held.admitted, held.used) = (true, demand.tick());
         Some(Box::new(held.certificate.clone()))
+    }
+
+    /// Directories were asked so long for what was not here.
+    pub(crate) fn note_asked(&mut self, took: Duration) {
+        if let Some(demand) = &mut self.demand {
+            demand.took += took;
+        }
     }
 
     /// Whether a certificate that is new may be judged now.
@@ -115,21 +138,21 @@ impl Holder {
         }
         self.make_room(&key);
         let is_new = self.hold(certificate).is_some();
-        let (Some(held), Some(demand)) = (self.held.get_mut(&key), &self.demand) else {
+        let (Some(held), Some(demand)) = (self.held.get_mut(&key), &mut self.demand) else {
             return Ok(Found::None);
         };
-        (held.admitted, held.used) = (true, demand.hits + demand.misses);
+        (held.admitted, held.used) = (true, demand.tick());
         Ok(Found::Peer(Box::new(held.certificate.clone()), is_new))
     }
 
-    /// The packet process has no room for this peer any more; its certificate stays.
+    /// The packet process has no room for this peer any more; its certificate stays, and was used until now.
     pub(crate) fn evict(&mut self, key: &PublicKey) {
-        if let Some(held) = self.held.get_mut(key) {
-            held.admitted = false;
+        if let (Some(held), Some(demand)) = (self.held.get_mut(key), &mut self.demand) {
+            (held.admitted, held.used) = (false, demand.tick());
         }
     }
 
-    /// Lets that certificate go which was found least recently, and is no peer's, if there are as many as may be.
+    /// Lets that certificate go which was used least recently, and is no peer's, if there are as many as may be.
     fn make_room(&mut self, newcomer: &PublicKey) {
         if self.held.len() < self.most || self.held.contains_key(newcomer) {
             return;

@@ -161,7 +161,7 @@ fn what_was_asked_for_makes_a_peer_and_is_found_here_afterwards() {
     assert_eq!(found(&mut holder, 1, &certificate(2, 1), NOW), Some((3, false)), "that directory is behind");
     assert_eq!(holder.found(&name(2), &Answer::NotFound, NOW), Ok(Found::None));
     let counts = holder.demand_counts().unwrap();
-    assert_eq!((counts.held, counts.hits, counts.misses), (1, 1, 1));
+    assert_eq!((counts.held.entries, counts.held.hits, counts.held.misses), (1, 1, 1));
     let (_, changes) = holder.take(&list(2, NOW, &[3]), NOW).unwrap();
     assert_eq!(changes, [Change::Dismiss(key(1), Untrusted::Revoked)]);
     assert_eq!(holder.find(&name(1), NOW), None, "it is not found any more");
@@ -196,7 +196,7 @@ fn without_a_fresh_list_only_what_is_held_is_found() {
 }
 
 #[test]
-fn what_no_peer_has_and_was_found_least_recently_makes_room() {
+fn what_no_peer_has_and_was_used_least_recently_makes_room() {
     let mut holder = on_demand();
     for node in 1..=3 {
         found(&mut holder, node, &certificate(node.into(), node), NOW);
@@ -209,7 +209,12 @@ fn what_no_peer_has_and_was_found_least_recently_makes_room() {
     holder.evict(&key(2));
     assert!(found(&mut holder, 5, &certificate(5, 5), NOW).is_some());
     assert!(holder.find(&name(3), NOW).is_none() && holder.find(&name(2), NOW).is_some());
-    assert_eq!(holder.demand_counts().unwrap().evicted, 1);
+    assert_eq!(holder.demand_counts().unwrap().held.evicted, 1);
+    // 2 was found last, and a peer for a shorter time than 1.
+    holder.evict(&key(2));
+    holder.evict(&key(1));
+    assert!(found(&mut holder, 6, &certificate(6, 6), NOW).is_some());
+    assert!(holder.find(&name(2), NOW).is_none() && holder.find(&name(1), NOW).is_some());
 }
 
 #[test]
