@@ -16,6 +16,7 @@ mod chooser;
 mod classes;
 mod crossing;
 mod cut;
+mod keys;
 pub mod link_layer;
 mod machine;
 mod mend;

@@ -20,6 +20,7 @@ use strait_wire::{Protocol, udp};
 
 use crate::classes::{Classes, FigurePlaces, FileId};
 use crate::cut::Scissors;
+use crate::keys::PeerOrder;
 use crate::mend::Mender;
 use crate::tunnel::{ReplayTunnel, Spec};
 use crate::{CapturedFrame, MachineModel, Side, Sides, TunnelVariant, UnknownLink};
@@ -97,6 +98,8 @@ pub struct TunnelReplay {
     sides: Sides,
     file: Option<FileId>,
     pub(crate) classes: Classes,
+    /// Whose keys the packets of hosts need.
+    pub(crate) peers: PeerOrder,
     pub(crate) seen: FrameCounts,
 }
 
@@ -160,6 +163,7 @@ impl TunnelReplay {
             sides: Sides::default(),
             file: None,
             classes: Classes::new(),
+            peers: PeerOrder::default(),
             seen: FrameCounts::default(),
             link,
         }
@@ -187,6 +191,7 @@ impl TunnelReplay {
     /// What follows is of another capture, or of the ordinary file with this number.
     pub fn begin(&mut self, file: Option<u32>) {
         self.clock.begin();
+        self.peers.begin();
         self.file = file.map(FileId);
     }
 
@@ -201,15 +206,15 @@ impl TunnelReplay {
         self.seen.out_of_order += u64::from(self.clock.is_before(frame.at));
         let at = self.clock.tick(frame.at);
         match ip {
-            Some((kept, len)) => self.packet(kept, len, at),
+            Some((kept, len)) => self.packet(kept, len, (at, frame.at)),
             None => self.seen.not_ip += 1,
         }
         Ok(())
     }
 
-    /// Sends a packet of `len` bytes, of which these were kept.
-    fn packet(&mut self, kept: &[u8], len: usize, at: Time) {
-        let TunnelReplay { link, mender, scissors, lanes, sides, file, classes, seen, .. } = self;
+    /// Sends a packet of `len` bytes, of which these were kept, at a time without gaps and at one with them.
+    fn packet(&mut self, kept: &[u8], len: usize, (at, captured): (Time, Time)) {
+        let TunnelReplay { link, mender, scissors, lanes, sides, file, classes, peers, seen, .. } = self;
         let mended = mender.mend(kept, len);
         let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));
         let Some((packet, missing)) = packet else {
@@ -231,6 +236,9 @@ impl TunnelReplay {
             seen.not_crossing += 1;
             return;
         };
+        if file.is_none() {
+            peers.note(&flow, captured);
+        }
         let places = classes.places(&flow, *file);
         classes.add(places, |figures| figures.missing += missing as u64);
         if carries_data(&packet) {

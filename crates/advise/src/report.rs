@@ -4,6 +4,7 @@
 mod class;
 mod codecs;
 mod group;
+mod keys;
 mod rule;
 
 use core::time::Duration;
@@ -14,6 +15,7 @@ use serde::Serialize;
 pub use class::{AdviseVerdict, ClassReport, CodecShare, Waits, WireUse};
 pub use codecs::{CodecTrial, UpTo};
 pub use group::{ClassGroup, Others};
+pub use keys::{CacheBounds, CacheSizes, KeyCacheAdvice, KeyTier, PinnedHost, TierMisses, TierSeconds};
 pub use rule::SuggestedRule;
 
 use crate::{CaptureKind, FrameCounts, MachineModel, PolicyCost, TunnelReplay, TunnelVariant};
@@ -26,6 +28,8 @@ pub struct Conditions {
     pub price: Option<f64>,
     /// Round-trip time.
     pub round_trip: Option<Duration>,
+    /// Sizes of caches of keys, as they are and as they may be.
+    pub caches: CacheBounds,
 }
 
 /// A file that was read.
@@ -67,6 +71,8 @@ pub struct AdviseReport {
     pub pairs: ClassGroup,
     /// Rules for the configuration of both ends, for services on which compression pays.
     pub rules: Vec<SuggestedRule>,
+    /// Advice on the caches of keys of a hub that has the pairs of hosts as peers; none where there is one pair at most.
+    pub key_caches: Option<KeyCacheAdvice>,
     /// What policies against length leaks cost; empty where they were not compared.
     pub policies: Vec<PolicyCost>,
 }
@@ -132,6 +138,7 @@ impl AdviseReport {
             protocols: ClassGroup::new(&classes.protocols, &terms),
             services,
             pairs: ClassGroup::new(&classes.pairs, &terms),
+            key_caches: KeyCacheAdvice::new(replay, machine, conditions),
             policies: replay.policies(),
             inputs,
         }

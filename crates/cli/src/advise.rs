@@ -5,16 +5,18 @@ mod charts;
 mod classes;
 mod content;
 mod html;
+mod keys;
 mod live;
 mod text;
 
 use std::fs::{self, File};
 use std::path::Path;
 
-use strait_advise::report::{Conditions, Input};
+use strait_advise::report::{CacheBounds, CacheSizes, Conditions, Input};
 use strait_advise::{AdviseReport, CaptureReader, MachineModel, ReplayLink, TunnelReplay};
 use strait_compress::{EndpointCosts, PeerCosts, PerByteCost};
 use strait_crypto::Ranking;
+use strait_node::config::DirectorySection;
 use strait_node::speed::MachineSpeed;
 
 use crate::failure::{CommandResult, Failure, colours};
@@ -22,6 +24,18 @@ use crate::flags;
 use crate::output::print;
 use crate::progress::Progress;
 use crate::units;
+
+/// Sizes of caches of keys, without a word in the configuration and at most.
+const CACHES: CacheBounds = CacheBounds {
+    today: CacheSizes {
+        peers: DirectorySection::MAX_PEERS,
+        certificates: DirectorySection::MAX_CERTIFICATES,
+    },
+    most: CacheSizes {
+        peers: DirectorySection::MOST_PEERS,
+        certificates: DirectorySection::MAX_CERTIFICATES,
+    },
+};
 
 /// Reads the files one after another, or watches an interface, and prints the report, also when a file is damaged.
 pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
@@ -41,7 +55,7 @@ pub(crate) fn run(flags: &flags::Advise) -> CommandResult {
         None => FileReading::all(sources, &mut replay),
     };
     replay.finish();
-    let conditions = Conditions { price: flags.price, round_trip: flags.rtt };
+    let conditions = Conditions { price: flags.price, round_trip: flags.rtt, caches: CACHES };
     let report = AdviseReport::new(&replay, &machine, &conditions, inputs);
     give(flags, &report)?;
     whole(&report)

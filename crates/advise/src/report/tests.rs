@@ -9,7 +9,14 @@ use strait_wire::tcp::TcpFlags;
 use super::*;
 use crate::{CapturedFrame, LinkType, ReplayLink, TunnelVariant};
 
-const CONDITIONS: Conditions = Conditions { price: Some(5.0), round_trip: Some(Duration::from_millis(600)) };
+const CONDITIONS: Conditions = Conditions {
+    price: Some(5.0),
+    round_trip: Some(Duration::from_millis(600)),
+    caches: CacheBounds {
+        today: CacheSizes { peers: 3, certificates: 6 },
+        most: CacheSizes { peers: 8, certificates: 12 },
+    },
+};
 
 fn report(packets: &[Vec<u8>], kept: usize) -> AdviseReport {
     let machine = MachineModel::assumed();
@@ -165,9 +172,12 @@ fn json_has_its_keys() {
 
 #[test]
 fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
+    let pinned: Vec<_> = [1, 2, 3, 4, 5, 1].map(of_peer).to_vec();
+    let key_caches = report(&pinned, usize::MAX).key_caches;
     let mut report = report(&text(), usize::MAX);
     let total = report.services.classes[0].clone();
     report.services.others = Some(Others { count: 1, total });
+    report.key_caches = key_caches;
     let mut found = std::collections::BTreeSet::new();
     let shared = Some(("not_captured_bytes", "CLASS"));
     strait_testdata::reference::json_keys(&serde_json::to_value(&report).unwrap(), "", shared, &mut found);
@@ -179,4 +189,44 @@ fn every_json_key_has_a_line_in_the_reference_and_every_line_a_key() {
     rows.retain(|row| row.heading.starts_with("strait advise"));
     let documented = rows.iter().filter_map(|row| row.name().map(str::to_owned));
     assert_eq!(found, documented.collect());
+}
+
+/// A packet of one peer of a hub.
+fn of_peer(peer: u8) -> Vec<u8> {
+    FlowShape::new(([10, 0, 0, 1], 50_000).into(), ([10, 9, 0, peer], 80).into()).tcp(1, TcpFlags::ACK, b"a")
+}
+
+/// Twice all peers from 2 to 8, and between them the first.
+fn of_many() -> Vec<Vec<u8>> {
+    (2..=8).cycle().take(14).flat_map(|peer| [of_peer(peer), of_peer(1)]).collect()
+}
+
+#[test]
+fn one_peer_needs_no_advice_on_caches_and_many_get_sizes_and_costs() {
+    assert_eq!(report(&text(), usize::MAX).key_caches, None);
+    let advice = report(&of_many(), usize::MAX).key_caches.unwrap();
+    assert_eq!((advice.peers, advice.changes, advice.left_out, advice.pins.len()), (8, 28, 0, 0));
+    assert!(!advice.holds_today());
+    let [keys, peers, certificates] = &advice.tiers[..] else { panic!("{advice:?}") };
+    assert_eq!((keys.misses.today, keys.today), (8, None));
+    // Of the first, no cache of 3 misses a return; of the others each return was 7 peers ago.
+    assert_eq!(
+        (peers.today, peers.enough, peers.misses),
+        (Some(3), Some(8), TierMisses { today: 7, enough: 0 })
+    );
+    assert!(are_equal(peers.seconds.today, 7.0 * 165e-6) && peers.seconds.enough <= advice.allowed_seconds);
+    assert_eq!((certificates.misses.today, certificates.enough), (7, Some(8)));
+    assert!(are_equal(certificates.miss_seconds, 0.600_265));
+    let bare = "[directory]\ncertificates = \"on demand\"\nmax_peers = 8\nmax_certificates = 8\n";
+    assert_eq!(advice.toml, bare);
+}
+
+#[test]
+fn a_peer_that_others_would_push_out_is_pinned() {
+    let once: Vec<u8> = (10..210).collect();
+    let turns = once.chunks(20).flat_map(|turn| turn.iter().copied().chain([1]));
+    let advice = report(&turns.map(of_peer).collect::<Vec<_>>(), usize::MAX).key_caches.unwrap();
+    assert_eq!(advice.pins, [PinnedHost { address: [10, 9, 0, 1].into(), returns: 9 }]);
+    assert_eq!(advice.tiers[1].enough, Some(2));
+    assert!(advice.toml.ends_with("pin = [\"10.9.0.1\"]\n"), "{}", advice.toml);
 }

@@ -5,7 +5,7 @@ use strait_advise::report::AdviseVerdict;
 
 use super::charts::charts;
 use super::classes::{self, SAMPLING};
-use super::content;
+use super::{content, keys};
 use crate::table::{Side, TextTable};
 
 /// What everything looks like, also where grounds are dark.
@@ -41,6 +41,12 @@ pub(super) fn render(report: &AdviseReport) -> String {
     let rules = content::rules(report);
     if !rules.is_empty() {
         out.push_str(&format!("{}<pre>{}</pre>\n", paragraph("", content::RULES), escaped(&rules)));
+    }
+    if let Some(advice) = &report.key_caches {
+        out.push_str(&format!("<h2>Caches of keys</h2>\n{}", paragraph("", &keys::verdict(advice))));
+        out.push_str(&table(&keys::tiers(advice)));
+        out.extend(keys::notes(advice).iter().map(|note| paragraph("", note)));
+        out.push_str(&format!("{}<pre>{}</pre>\n", paragraph("", keys::PASTE), escaped(&advice.toml)));
     }
     let compared = classes::compared(report);
     if report.total.verdict != AdviseVerdict::Empty {

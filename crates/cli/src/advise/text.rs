@@ -1,10 +1,10 @@
 //! A report on a terminal.
 
 use strait_advise::AdviseReport;
-use strait_advise::report::AdviseVerdict;
+use strait_advise::report::{AdviseVerdict, KeyCacheAdvice};
 
 use super::classes::{self, SAMPLING};
-use super::content;
+use super::{content, keys};
 use crate::output::wrapped;
 
 /// Columns of a terminal that every one has.
@@ -28,6 +28,9 @@ pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> Str
         out.push_str(&format!("\n{bold}{}{plain}\n", paragraph(&today)));
     }
     out.push_str(&format!("{}\n", paragraph(&content::verdict(report))));
+    if let Some(advice) = &report.key_caches {
+        out.push_str(&format!("{}\n", paragraph(&keys::verdict(advice))));
+    }
     out.push_str(&format!("\n{}\n\n{}", content::extent(report), content::whole(report, details).render(2)));
     out.push_str(&format!("\n{}\n", paragraph(&content::returned(report))));
     let policies = content::policies(report);
@@ -39,6 +42,9 @@ pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> Str
         let rules = content::rules(report);
         if !rules.is_empty() {
             out.push_str(&format!("\n{}\n\n{rules}", paragraph(content::RULES)));
+        }
+        if let Some(advice) = report.key_caches.as_ref().filter(|advice| !advice.holds_today()) {
+            out.push_str(&paste(advice));
         }
         out.push_str("\n--detail has every mode, protocols, pairs of hosts and codecs.\n");
         return out;
@@ -53,5 +59,15 @@ pub(super) fn render(report: &AdviseReport, colours: bool, details: bool) -> Str
         out.push_str(&format!("\n{}", codecs.render(2)));
         out.extend(SAMPLING.map(|line| format!("  {line}\n")));
     }
+    if let Some(advice) = &report.key_caches {
+        out.push_str(&format!("\n{}", keys::tiers(advice).render(2)));
+        out.extend(keys::notes(advice).iter().map(|note| format!("{}\n", paragraph(note))));
+        out.push_str(&paste(advice));
+    }
     out
+}
+
+/// The keys of the configuration for caches.
+fn paste(advice: &KeyCacheAdvice) -> String {
+    format!("\n{}\n\n{}", paragraph(keys::PASTE), advice.toml)
 }

@@ -10,7 +10,7 @@ use strait_testbed::Workdir;
 use crate::write::{packet, pcap};
 
 /// Runs `advise` on files over 1 Mbit/s.
-fn advise(files: &[&Path], flags: &[&str]) -> Output {
+pub(crate) fn advise(files: &[&Path], flags: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_strait"));
     command
         .arg("advise")
@@ -22,13 +22,13 @@ fn advise(files: &[&Path], flags: &[&str]) -> Output {
         .unwrap()
 }
 
-fn text(output: &Output) -> String {
+pub(crate) fn text(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{}: {said}", output.status);
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-fn json(files: &[&Path], flags: &[&str]) -> Value {
+pub(crate) fn json(files: &[&Path], flags: &[&str]) -> Value {
     serde_json::from_str(&text(&advise(files, &[flags, &["--json"]].concat()))).unwrap()
 }
 
@@ -36,11 +36,11 @@ fn wire(report: &Value, way: usize) -> u64 {
     report["total"]["sent"][way]["wire_bytes"].as_u64().unwrap()
 }
 
-const HERE: [u8; 4] = [10, 1, 0, 1];
+pub(crate) const HERE: [u8; 4] = [10, 1, 0, 1];
 const THERE: [u8; 4] = [10, 2, 0, 1];
 
 /// Log lines, 300 of them.
-fn log() -> Vec<u8> {
+pub(crate) fn log() -> Vec<u8> {
     let line = |number: usize| {
         format!(
             "<34>Nov 21 17:10:{:02} gateway sshd[{number}]: Failed password for root from 10.9.8.7 port 4711",
@@ -59,7 +59,7 @@ fn noise() -> Vec<u8> {
 }
 
 /// A file in a folder.
-fn file(dir: &Workdir, name: &str, bytes: &[u8]) -> PathBuf {
+pub(crate) fn file(dir: &Workdir, name: &str, bytes: &[u8]) -> PathBuf {
     let path = dir.path().join(name);
     fs::write(&path, bytes).unwrap();
     path

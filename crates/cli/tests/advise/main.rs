@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod captures;
+mod key_caches;
 mod live;
 mod tunnel;
 mod write;
