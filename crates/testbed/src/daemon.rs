@@ -216,6 +216,15 @@ impl DaemonProcess {
         cost::of(self.pid()).map_err(Error::doing(format!("measure the daemon on {}", self.host.name())))
     }
 
+    /// The time that its threads have been on a processor, finer than that of [`DaemonProcess::cost`].
+    ///
+    /// # Errors
+    /// [`Error::System`] when it has ended.
+    pub fn scheduled(&self) -> Result<Duration, Error> {
+        let doing = || format!("measure the daemon on {}", self.host.name());
+        cost::scheduled(self.pid()).map_err(Error::doing(doing()))
+    }
+
     /// Sends a signal to the process.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 //! - [`directory`] has directories as processes, and certificates for them; what is behind a directory is [`outside::Etcd`];
 //! - [`TestTunnel`] is two such sites with a session;
 //! - [`program_with_mounts`] runs a program with files of its own in place of the system's, [`program_with_accounts`] one that may give this machine's accounts;
+//! - [`ProcessorQuota`] leaves daemons a share of a processor;
 //! - [`Guest`] is a host with a kernel of its own, for an IPsec that is not ours;
 //! - [`attack`] is what strangers and hostile peers send, at a steady rate;
 //! - [`ClearWatch`] counts what a host sends in the clear;
@@ -16,7 +17,7 @@
 //! - [`Feed`] is what comes from the network behind a host;
 //! - [`outside`] starts programs that are not ours, such as tshark on a capture;
 //! - [`PingTrain`] asks again and again and notes when answers come, [`listen`] hears datagrams;
-//! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
+//! - [`Transfer`] moves a file over plain TCP, [`Stream`] sends as much as goes, [`DatagramStream`] does with datagrams, [`EchoService`] sends back what it is sent; [`sample`] makes files as sites exchange them.
 //!
 //! Nothing here outlives the program: hosts and links live only as long as it holds them, daemons die with it, and
 //! the folder of a killed program is swept by the next one.
@@ -28,6 +29,7 @@ mod clear;
 mod connect;
 mod copied;
 mod daemon;
+mod datagrams;
 mod descriptor;
 pub mod directory;
 mod disk;
@@ -48,6 +50,7 @@ mod namespace;
 pub mod outside;
 mod ping;
 mod post;
+mod quota;
 mod relay;
 pub mod sample;
 pub mod sandbox;
@@ -62,6 +65,7 @@ pub use clear::ClearWatch;
 pub use connect::connect_from;
 pub use copied::tell_copied;
 pub use daemon::{DaemonProcess, ProcessCost, children};
+pub use datagrams::{DatagramArrivals, DatagramStream, RunningDatagrams};
 pub use descriptor::BorrowedSocket;
 pub use disk::{SmallDisk, on_disk};
 pub use echo::EchoService;
@@ -76,6 +80,7 @@ pub use mounts::program_with_mounts;
 pub use namespace::Namespace;
 pub use ping::PingTrain;
 pub use post::{Post, PostClient};
+pub use quota::ProcessorQuota;
 pub use relay::{DialledLine, EmulatedPath, FrameDirection, FrameFate, Relay, SeenPacket};
 pub use site::{Extra, KnownPeer, Networks, PORT, Site};
 pub use stream::{Arrived, RunningStream, Stream};

@@ -28,6 +28,17 @@ impl ProcessCost {
     }
 }
 
+/// The time that threads of a process have been on a processor, to the nanosecond (the kernel's
+/// `Documentation/scheduler/sched-stats.rst`), without those that have ended.
+pub(super) fn scheduled(pid: u32) -> io::Result<Duration> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
+    let nanos = tasks.flatten().filter_map(|task| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    });
+    Ok(Duration::from_nanos(nanos.sum()))
+}
+
 /// The cost of a running process.
 pub(super) fn of(pid: u32) -> io::Result<ProcessCost> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
@@ -71,5 +82,9 @@ mod tests {
     fn this_process_costs_something() {
         let cost = of(std::process::id()).unwrap();
         assert!(cost.resident > 100_000 && cost.resident_peak >= cost.resident / 2, "{cost:?}");
+        let before = scheduled(std::process::id()).unwrap();
+        std::hint::black_box((0..1_000_000_u64).map(std::hint::black_box).sum::<u64>());
+        std::thread::yield_now();
+        assert!(scheduled(std::process::id()).unwrap() > before);
     }
 }
