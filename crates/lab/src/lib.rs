@@ -27,6 +27,7 @@ mod error;
 mod figure;
 pub mod history;
 pub mod klogin;
+mod manual;
 pub mod measure;
 mod parallel;
 pub mod paths;

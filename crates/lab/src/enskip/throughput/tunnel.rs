@@ -2,11 +2,8 @@
 //! addresses of its own.
 
 use std::fmt::Write;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +13,7 @@ use strait_testbed::{DaemonProcess, LinkSpec, Offloads, PORT, Transfer, TwoHosts
 use super::memory::kbytes;
 use crate::enskip::algorithm::{Combination, Crypt};
 use crate::error::Error;
+use crate::manual::{is_taken, key, written};
 use crate::measure::RunValues;
 
 /// Inner networks, one an algorithm, are 10.100.0.0/24 and those after it.
@@ -74,7 +72,6 @@ impl TunnelPeer {
         let spi = FIRST_SPI + 2 * self.place as u32;
         let [there, back] = [spi + host as u32, spi + 1 - host as u32];
         let _ = writeln!(text, "spi_in = {there:#010x}\nspi_out = {back:#010x}");
-        let key = |len: usize, byte: u8| format!("0x{}", format!("{byte:02x}").repeat(len));
         let mut keys = |name: &str, len: usize| {
             for (way, byte) in [("in", host as u8), ("out", 1 - host as u8)] {
                 let _ = writeln!(text, "{name}_{way} = \"{}\"", key(len, 0x40 + byte + self.place as u8));
@@ -130,8 +127,7 @@ pub(super) fn measured(program: &Path, file: &Arc<[u8]>, span: Duration) -> Resu
 /// Whether the program takes the algorithms of the paper's time.
 fn has_legacy(program: &Path, hosts: &TwoHosts, folder: &Path) -> Result<bool, Error> {
     let path = written(folder, "check", &configuration(&TunnelPeer::all(true), 0, hosts.address_of_b().0))?;
-    let checked = hosts.a.command(program).arg("check").arg(&path).output();
-    Ok(checked.map_err(Error::doing(format!("run {} check", program.display())))?.status.success())
+    is_taken(program, &hosts.a, &path)
 }
 
 fn started(
@@ -145,19 +141,6 @@ fn started(
         if host == 0 { (&hosts.a, hosts.address_of_b()) } else { (&hosts.b, hosts.address_of_a()) };
     let path = written(folder, on.name(), &configuration(peers, host, other.0))?;
     Ok(DaemonProcess::start(on, program, &path, &folder.join(on.name()).join("run"))?)
-}
-
-/// Writes a configuration into a folder of its own; it has keys.
-fn written(folder: &Path, name: &str, text: &str) -> Result<PathBuf, Error> {
-    let folder = folder.join(name);
-    let path = folder.join("tunnel.toml");
-    let write = || {
-        DirBuilder::new().mode(0o700).recursive(true).create(&folder)?;
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
-        file.write_all(text.as_bytes())
-    };
-    write().map_err(Error::doing(format!("write {}", path.display())))?;
-    Ok(path)
 }
 
 /// kbytes/s of transfers, one after the other, after one that does not count.
