@@ -8,32 +8,33 @@ mod klogin;
 mod paths;
 mod text;
 mod verify;
+mod vpn;
 
 use std::path::Path;
 use std::{fs, io};
 
 use serde::Serialize;
 use strait_lab::sched::{self, PacketTrace};
-use strait_lab::vpn::PipelineSize;
-use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, history, vpn};
+use strait_lab::{Corpus, Effort, Error, Figure, LabReport, StepNote, history};
 
 use crate::failed;
 use crate::failure::{CommandResult, Failure, colours};
-use crate::flags::{self, LabTables, LabVpn};
+use crate::flags::{self, LabTables};
 use crate::output::print;
 use crate::progress::Progress;
 
 /// Makes some tables and prints them. It leaves nothing behind, so an interruption ends it at once.
 pub(crate) fn run(flags: &flags::Lab) -> CommandResult {
     match &flags.tables {
-        LabTables::Crypto(output) => report(output, vpn::crypto),
-        LabTables::Slowdown(output) => report(output, vpn::slowdown),
-        LabTables::Vpn(flags) => combinations(flags),
+        LabTables::Crypto(output) => report(output, strait_lab::vpn::crypto),
+        LabTables::Slowdown(output) => report(output, strait_lab::vpn::slowdown),
+        LabTables::Vpn(flags) => vpn::run(flags),
         LabTables::Sched(flags) => scheduling(flags),
         LabTables::Codecs(flags) => {
             let corpus = corpus(flags.corpus.as_deref())?;
-            let methods = if flags.codecs.is_empty() { vpn::methods() } else { flags.codecs.clone() };
-            report(&flags.output, |effort, tell| vpn::codecs(effort, &corpus, &methods, tell))
+            let methods =
+                if flags.codecs.is_empty() { strait_lab::vpn::methods() } else { flags.codecs.clone() };
+            report(&flags.output, |effort, tell| strait_lab::vpn::codecs(effort, &corpus, &methods, tell))
         }
         LabTables::Broker(flags) => broker::run(flags),
         LabTables::Enskip(flags) => enskip::run(flags),
@@ -111,21 +112,6 @@ fn in_form<T: Serialize>(
 /// The files of a folder, or generated ones.
 fn corpus(folder: Option<&Path>) -> Result<Corpus, Failure> {
     folder.map_or_else(|| Ok(Corpus::generated()), |folder| Corpus::read(folder).map_err(failed))
-}
-
-fn combinations(flags: &LabVpn) -> CommandResult {
-    let LabVpn { clients, processors, .. } = *flags;
-    let pipeline = flags.pipeline.then_some(PipelineSize { clients, processors });
-    let made = if flags.here {
-        let corpus = corpus(flags.corpus.as_deref())?;
-        measured(&flags.output, |effort, tell| vpn::combinations_here(effort, &corpus, pipeline, tell))?
-    } else {
-        vpn::combinations(pipeline)
-    };
-    if let Some(folder) = &flags.figures {
-        written(folder, &made.figures)?;
-    }
-    shown(&flags.output, &made, |made| csv::combinations(&made.combinations), &made.report)
 }
 
 fn scheduling(flags: &flags::LabSched) -> CommandResult {

@@ -4,6 +4,10 @@
 
 #[path = "lab/broker.rs"]
 mod broker;
+#[path = "lab/interrupted.rs"]
+mod interrupted;
+#[path = "lab/vpn.rs"]
+mod vpn;
 
 use std::collections::BTreeSet;
 use std::fs;

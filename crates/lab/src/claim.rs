@@ -20,6 +20,10 @@ pub enum FigureSource {
     Here,
     /// Those of `strait put` on this machine.
     Put,
+    /// Those of tunnels on this machine as slow as the paper's, with packets in flight.
+    Tunnel,
+    /// The same, with stages one after another.
+    Stages,
 }
 
 impl FigureSource {
@@ -32,6 +36,8 @@ impl FigureSource {
             FigureSource::Slowed => "slowed",
             FigureSource::Here => "here",
             FigureSource::Put => "put",
+            FigureSource::Tunnel => "tunnel",
+            FigureSource::Stages => "stages",
         }
     }
 }

@@ -16,7 +16,11 @@ mod subject;
 mod transaction;
 
 pub use codecs::{codecs, methods};
-pub use combinations::{Combination, Combinations, PipelineSize, Times, combinations, combinations_here};
+pub use combinations::{
+    Combination, Combinations, FormSpeedup, HubCell, MOST_CLIENTS, MeasuredCell, MeasuredFigures,
+    MeasuredHub, PipelineSize, Times, Transaction, VpnMeasure, combinations, combinations_here,
+    figures_measured, hub,
+};
 pub use crypto::crypto;
 pub use slowdown::slowdown;
 

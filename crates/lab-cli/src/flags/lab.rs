@@ -96,10 +96,14 @@ pub(crate) struct LabCodecs {
 #[derive(Debug, Args)]
 pub(crate) struct LabVpn {
     /// Compute from what this machine measures, with today's algorithms and links too, instead of from the paper's figures
-    #[arg(long)]
+    #[arg(long, group = "blocks")]
     pub(crate) here: bool,
+    /// Measure Figures 6 to 9 with tunnels between hosts in network namespaces that are as slow as the paper's; with --pipeline, a hub of
+    /// clients. It takes a strait with the feature danger-legacy, and half an hour
+    #[arg(long, group = "blocks")]
+    pub(crate) measure: bool,
     /// The files to draw blocks from, such as the Calgary corpus [default: generated files]
-    #[arg(long, value_name = "FOLDER", requires = "here", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "FOLDER", requires = "blocks", value_hint = ValueHint::DirPath)]
     pub(crate) corpus: Option<PathBuf>,
     /// Let stages work at the same time on different packets: the slowest sets the pace, instead of the sum of all
     #[arg(long)]
@@ -113,9 +117,12 @@ pub(crate) struct LabVpn {
     /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) figures: Option<PathBuf>,
-    /// What is printed (all combinations with --json and --csv), and how much is measured.
+    /// What is printed (all combinations with --json and --csv, all measured cells with --json), and how much is measured.
     #[command(flatten)]
     pub(crate) output: LabOutput,
+    /// The program of the nodes that are measured.
+    #[command(flatten)]
+    pub(crate) program: TunnelProgram,
 }
 
 /// Flags of `lab sched`.

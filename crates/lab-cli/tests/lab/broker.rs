@@ -1,13 +1,9 @@
 //! The table of a file broker, measured with `strait put`, a broker and `strait fetch` between hosts.
 
-use std::fs;
-use std::process::{Command, Stdio};
-use std::time::Duration;
-
 use serde_json::Value;
-use strait_testbed::{Workdir, sandbox};
+use strait_testbed::sandbox;
 
-use super::{json, lab, text};
+use super::{interrupted, json, lab, text};
 
 /// Rows of the tables that were measured with `strait put`, each with the medians that it has.
 fn measured_with_put(report: &Value) -> Vec<(String, usize)> {
@@ -73,56 +69,9 @@ fn the_table_of_the_broker_is_measured_over_both_networks() {
     assert!(lines.contains(",\"slow network, put\",\"RC4, compr.\","), "{lines}");
 }
 
-/// Processes of a command line with these words.
-fn processes(words: &str) -> Vec<String> {
-    let lines = fs::read_dir("/proc").unwrap().filter_map(|entry| {
-        let line = fs::read(entry.ok()?.path().join("cmdline")).ok()?;
-        Some(String::from_utf8_lossy(&line).replace('\0', " "))
-    });
-    lines.filter(|line| line.contains(words)).collect()
-}
-
-/// Returns what `look` finds, once it finds something.
-fn eventually<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    for _ in 0..6_000 {
-        if let Some(found) = look() {
-            return found;
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    panic!("{what}, two minutes later");
-}
-
 #[test]
 fn interrupted_amid_a_put_it_leaves_nothing_behind() {
-    if !sandbox::allows_hosts() {
-        return;
+    if sandbox::allows_hosts() {
+        interrupted::leaves_nothing_behind(&["broker", "--measure", "slow"], "put --json --exact-size ");
     }
-    let dir = Workdir::create().unwrap();
-    let folder = dir.path().join("temporary");
-    fs::create_dir(&folder).unwrap();
-    let path = folder.to_str().unwrap();
-    let mut command = Command::new("env");
-    command.args([
-        "--default-signal=INT",
-        env!("CARGO_BIN_EXE_strait-lab"),
-        "lab",
-        "broker",
-        "--measure",
-        "slow",
-    ]);
-    // Of minutes, if nothing ends it.
-    command.env("TMPDIR", path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let child = command.spawn().unwrap();
-    let put = format!("put --json --exact-size {path}");
-    eventually("no command puts anything", || processes(&put).pop());
-    let pid = child.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    assert!(output.stdout.is_empty() && said.contains("interrupted by signal 2"), "{said}");
-    eventually("processes are left", || processes(path).is_empty().then_some(()));
-    let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert!(left.is_empty(), "{left:?}");
 }

@@ -17,7 +17,8 @@ use crate::measure::{RepeatTimer, RunValues};
 use crate::rate;
 use crate::report::{Comparison, Exhibit, FigureUnit, LabReport, LabTable, computed};
 use crate::steps::{Effort, StepCounter, StepNote};
-use segments::{around, ratio, segments};
+pub(super) use segments::segments;
+use segments::{around, ratio};
 
 /// How often and how long each figure is measured: nine methods, eight files and three lengths take under a minute.
 pub(super) const STOPWATCH: (usize, Duration) = (7, Duration::from_millis(10));

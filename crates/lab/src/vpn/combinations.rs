@@ -7,6 +7,7 @@ mod combination;
 mod counts;
 mod figures;
 mod here;
+mod measured;
 mod parameters;
 mod pipelined;
 
@@ -21,6 +22,10 @@ use crate::report::LabReport;
 use crate::steps::{Effort, StepNote};
 pub use combination::{Combination, Times};
 use here::USUAL;
+pub use measured::{
+    FormSpeedup, HubCell, MOST_CLIENTS, MeasuredCell, MeasuredFigures, MeasuredHub, Transaction, VpnMeasure,
+    figures_measured, hub,
+};
 use parameters::{NULL, ParameterCell, Parameters};
 pub use pipelined::PipelineSize;
 

@@ -20,7 +20,7 @@ const ENDS: [([u16; 8], u16); 2] =
 const NUMBERS: [u32; 2] = [0x9d3c_51e7, 0x4a8f_27b6];
 
 /// The blocks of one of [`SIZES`](crate::vpn::printed::SIZES), in the segments of a connection that sends one after another.
-pub(super) fn segments(source: &CorpusFile, size: usize) -> Vec<Vec<u8>> {
+pub(in crate::vpn) fn segments(source: &CorpusFile, size: usize) -> Vec<Vec<u8>> {
     let [from, to] = ENDS.map(SocketAddr::from);
     let (flow, [seq, ack]) = (FlowShape::new(from, to), NUMBERS);
     let mut fields = TcpFields { seq, ack, ..TcpFields::default() };

@@ -11,7 +11,16 @@ use crate::claim::{self, Claim, ClaimTally, FigureSource, Finding};
 pub(super) fn judged(sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
     let mut claims = claim::judged(&codecs::RULES, sets);
     claims.extend(claim::judged(&networks::RULES, sets));
+    claims.extend(claim::judged(&networks::CHANGES, sets));
     claims.extend(claim::judged(&pipelined::RULES, sets));
+    claims.sort_by_key(|claim| claim.section);
+    claims
+}
+
+/// Judges the sentences about speedups with the recommended codec only, which may have been measured.
+pub(super) fn of_speedups(sets: &[(FigureSource, &Parameters)]) -> Vec<Claim> {
+    let mut claims = claim::judged(&networks::RULES, sets);
+    claims.retain(|claim| !claim.judgements.is_empty());
     claims
 }
 

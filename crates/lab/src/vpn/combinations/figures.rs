@@ -8,12 +8,12 @@ use crate::report::{Comparison, Exhibit, FigureUnit, LabTable, computed};
 use crate::vpn::printed::{FILES, SIZES};
 
 /// The figures: number, encryption, authentication (section 7).
-const FIGURES: [(u8, &str, &str); 4] =
+pub(super) const FIGURES: [(u8, &str, &str); 4] =
     [(6, NULL, NULL), (7, NULL, "SHA-1"), (8, "RC5", "SHA-1"), (9, "3DES", "SHA-1")];
 /// The benchmarks that section 7 shows: one for each level of compressibility.
-const SHOWN: [&str; 4] = ["pic", "trans", "book1", "gif"];
+pub(super) const SHOWN: [&str; 4] = ["pic", "trans", "book1", "gif"];
 /// The payloads that it shows, by their places in [`SIZES`].
-const SHOWN_SIZES: [usize; 2] = [0, 2];
+pub(super) const SHOWN_SIZES: [usize; 2] = [0, 2];
 
 /// What bars show: a protection, and which codec is taken for a cell.
 struct BarSet<'a> {
@@ -90,7 +90,8 @@ fn rows(parameters: &Parameters, protection: usize) -> impl Iterator<Item = Vec<
 
 /// The cells of Figures 6 to 9.
 pub(super) fn cells(parameters: &Parameters) -> impl Iterator<Item = ParameterCell> + '_ {
-    protections(parameters).into_iter().flat_map(|protection| rows(parameters, protection)).flatten()
+    let all = protections(parameters).into_iter().flat_map(|protection| rows(parameters, protection));
+    all.flatten().filter(|cell| parameters.has(*cell))
 }
 
 fn table(parameters: &Parameters, shown: &BarSet<'_>, exhibit: Exhibit, subject: String) -> LabTable {

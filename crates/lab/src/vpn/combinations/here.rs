@@ -29,7 +29,7 @@ pub(super) fn measured(
     corpus: &Corpus,
     tell: &mut dyn FnMut(StepNote<'_>),
 ) -> Result<(LabReport, Parameters), Error> {
-    let (ciphers, codecs) = (effort.stopwatch(STOPWATCH.0, STOPWATCH.1), codecs_stopwatch(effort));
+    let (ciphers, codecs) = (ciphers_stopwatch(effort), codecs_stopwatch(effort));
     let mut report = LabReport::begin(PAPER, codecs)?;
     report.notes.extend(corpus.notes.iter().cloned());
     rate::calibrate();
@@ -47,8 +47,23 @@ pub(super) fn measured(
         protections,
         codecs: codecs?,
         pipeline: None,
+        measured: Vec::new(),
     };
     Ok((report, parameters))
+}
+
+/// The paper's suites, measured, and all else as it prints it.
+pub(super) fn suites(effort: Effort, steps: &mut StepCounter<'_>) -> Result<Parameters, Error> {
+    rate::calibrate();
+    let theirs = by_size(ciphers_stopwatch(effort), &PAPERS, steps)?;
+    Ok(Parameters { protections: papers(|size| &theirs[size]), ..Parameters::printed() })
+}
+
+/// Steps of [`suites`].
+pub(super) const SUITES: usize = PAPERS.len();
+
+pub(super) const fn ciphers_stopwatch(effort: Effort) -> RepeatTimer {
+    effort.stopwatch(STOPWATCH.0, STOPWATCH.1)
 }
 
 fn codecs_stopwatch(effort: Effort) -> RepeatTimer {

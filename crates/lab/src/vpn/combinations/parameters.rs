@@ -29,6 +29,8 @@ pub(super) struct Parameters {
     pub(super) codecs: Vec<CodecFigures>,
     /// Stages that work at the same time; nothing where they come one after another, as in the paper.
     pub(super) pipeline: Option<PipelineSize>,
+    /// Speedups of some cells with the recommended codec that were measured, and are not computed; then there are no other cells.
+    pub(super) measured: Vec<(ParameterCell, f64)>,
 }
 
 /// Encryption and authentication.
@@ -68,6 +70,7 @@ impl Parameters {
             protections: papers(|size| &rates[size]),
             codecs: [DEFLATE, LZS].iter().map(CodecFigures::printed).collect(),
             pipeline: None,
+            measured: Vec::new(),
         }
     }
 
@@ -81,14 +84,24 @@ impl Parameters {
     }
 
     /// Every cell: each stands for as many combinations as there are codecs, and one without.
-    pub(super) fn cells(&self) -> impl Iterator<Item = ParameterCell> + use<> {
+    pub(super) fn cells(&self) -> impl Iterator<Item = ParameterCell> + '_ {
         let (networks, files, sizes) = (self.networks.len(), self.files.len(), SIZES.len());
-        (0..self.protections.len() * sizes * files * networks).map(move |at| ParameterCell {
+        let all = (0..self.protections.len() * sizes * files * networks).map(move |at| ParameterCell {
             network: at % networks,
             file: at / networks % files,
             size: at / networks / files % sizes,
             protection: at / networks / files / sizes,
-        })
+        });
+        all.filter(|cell| self.has(*cell))
+    }
+
+    /// Whether there are figures of a cell.
+    pub(super) fn has(&self, cell: ParameterCell) -> bool {
+        self.measured.is_empty() || self.measured_gain(cell).is_some()
+    }
+
+    fn measured_gain(&self, cell: ParameterCell) -> Option<f64> {
+        self.measured.iter().find(|(measured, _)| *measured == cell).map(|(_, gain)| *gain)
     }
 
     /// The codec that section 7 recommends: DEFLATE on the two slow networks, LZS on the others.
@@ -114,8 +127,17 @@ impl Parameters {
         )
     }
 
+    /// Mbit/s of payload that all of a protection's algorithms together do at the sender.
+    pub(super) fn suite_rate(&self, protection: usize, size: usize) -> f64 {
+        let cell = ParameterCell { protection, size, file: 0, network: 0 };
+        PAYLOADS[size].0 as f64 * 8.0 / 1e6 / self.stages(cell, None).at_sender().0
+    }
+
     /// The speedup of section 6.1, headers counted: in a pipeline, how many times as many packets pass.
     pub(super) fn gain(&self, cell: ParameterCell, codec: usize) -> f64 {
+        if let Some(measured) = self.measured_gain(cell) {
+            return measured;
+        }
         self.pace(&self.stages(cell, None)) / self.pace(&self.stages(cell, Some(codec)))
     }
 

@@ -23,6 +23,10 @@ pub struct PipelineSize {
 }
 
 impl PipelineSize {
+    /// One client, and one processor at each end.
+    pub(super) const SIMPLE: PipelineSize =
+        PipelineSize { clients: NonZeroU32::MIN, processors: NonZeroU32::MIN };
+
     /// Packets are assigned to processors one by one.
     const fn by_packet(self) -> Pipeline {
         let processors = Processors::Apart { sender: self.processors, receiver: self.processors };
@@ -35,7 +39,7 @@ impl PipelineSize {
     }
 
     /// With one processor everywhere.
-    const fn alone(self) -> PipelineSize {
+    pub(super) const fn alone(self) -> PipelineSize {
         PipelineSize { processors: NonZeroU32::MIN, ..self }
     }
 
