@@ -27,7 +27,7 @@ pub(crate) fn written(folder: &Path, name: &str, text: &str) -> Result<PathBuf, 
     Ok(path)
 }
 
-/// Whether a program takes a configuration, such as one with the algorithms of the papers' time.
+/// True if a program takes a configuration, such as one with the algorithms of the papers' time.
 pub(crate) fn is_taken(program: &Path, host: &Namespace, path: &Path) -> Result<bool, Error> {
     let checked = host.command(program).arg("check").arg(path).output();
     Ok(checked.map_err(Error::doing(format!("run {} check", program.display())))?.status.success())

@@ -30,7 +30,7 @@ pub struct DatagramStream<'a> {
     pub to: &'a Namespace,
     /// The receiver's address and port.
     pub address: SocketAddr,
-    /// What is sent, one after the other and again from the first.
+    /// Payloads that are sent, one after the other and again from the first.
     pub contents: &'a Arc<[Vec<u8>]>,
     /// So many are on their way at once, at most.
     pub ahead: usize,
@@ -45,7 +45,7 @@ pub struct RunningDatagrams {
     threads: Vec<JoinHandle<io::Result<()>>>,
 }
 
-/// What the sender and the receiver share.
+/// State that the sender and the receiver share.
 #[derive(Debug, Default)]
 struct DatagramState {
     arrived: Mutex<DatagramArrivals>,
@@ -89,7 +89,7 @@ impl DatagramStream<'_> {
 }
 
 impl RunningDatagrams {
-    /// What has arrived so far.
+    /// Datagrams that have arrived so far.
     #[must_use]
     pub fn arrivals(&self) -> DatagramArrivals {
         *self.state.arrived.lock().unwrap_or_else(PoisonError::into_inner)

@@ -123,7 +123,7 @@ fn controller(mounts: &str) -> Option<(PathBuf, GroupVersion)> {
     })
 }
 
-/// Whether groups below this one have the controller, or can be given it.
+/// True if groups below this one have the controller, or can be given it.
 fn can(root: &Path) -> bool {
     let control = root.join("cgroup.subtree_control");
     let has = || fs::read_to_string(&control).is_ok_and(|it| it.split_whitespace().any(|it| it == "cpu"));

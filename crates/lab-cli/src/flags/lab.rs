@@ -117,7 +117,7 @@ pub(crate) struct LabVpn {
     /// Also draw Figures 6 to 9, and where each codec breaks even, into this folder as SVG and PNG
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) figures: Option<PathBuf>,
-    /// What is printed (all combinations with --json and --csv, all measured cells with --json), and how much is measured.
+    /// The printed form (all combinations with --json and --csv, all measured cells with --json), and how much is measured.
     #[command(flatten)]
     pub(crate) output: LabOutput,
     /// The program of the nodes that are measured.

@@ -5,7 +5,7 @@ use strait_testbed::sandbox;
 
 use super::{interrupted, json, lab, text};
 
-/// Whether every figure of these cells is above zero.
+/// True if every figure of these cells is above zero.
 fn are_positive(cells: &[Value], figures: &[&str]) -> bool {
     let positive =
         |cell: &Value, figure: &str| cell.pointer(figure).and_then(Value::as_f64).is_some_and(|it| it > 0.0);

@@ -50,7 +50,7 @@ pub struct VpnMeasure {
 /// A report, with every measured cell behind it and with charts.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeasuredFigures {
-    /// What a person wants of them.
+    /// Tables, sentences and notes.
     #[serde(flatten)]
     pub report: LabReport,
     /// All of them.

@@ -95,7 +95,7 @@ impl Parameters {
         all.filter(|cell| self.has(*cell))
     }
 
-    /// Whether there are figures of a cell.
+    /// True if there are figures of a cell.
     pub(super) fn has(&self, cell: ParameterCell) -> bool {
         self.measured.is_empty() || self.measured_gain(cell).is_some()
     }

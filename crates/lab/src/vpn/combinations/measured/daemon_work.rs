@@ -1,4 +1,4 @@
-//! What a daemon takes for a packet besides what the equation has: system calls, copies, fragments. The paper calls it protocol
+//! The time of a daemon for a packet besides what the equation has: system calls, copies, fragments. The paper calls it protocol
 //! processing time, and says that it could be added (section 6.2).
 
 use strait_model::{Seconds, Stages};

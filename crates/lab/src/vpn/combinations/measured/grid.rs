@@ -1,4 +1,4 @@
-//! What is measured, and how long.
+//! Cells that are measured, and the length of their runs.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::steps::Effort;
 use crate::vpn::printed::NETWORKS;
 use crate::vpn::transaction::TABLE7_PARTS;
 
-/// What is varied, but for files.
+/// All that is varied, but for files.
 #[derive(Clone, Debug)]
 pub(super) struct MeasureGrid {
     /// Places of protections: of the paper's four from the slowest to none, and of today's usual one.
@@ -104,7 +104,7 @@ pub(super) fn shown(corpus: &Corpus, effort: Effort) -> Corpus {
     corpus
 }
 
-/// Whether a protection is none of the paper's.
+/// True for a protection that is none of the paper's.
 pub(super) const fn is_todays(protection: usize) -> bool {
     protection >= TABLE7_PARTS.len()
 }

@@ -36,7 +36,7 @@ const QUICK_NETWORK: usize = 3;
 /// A report, and every measured cell behind it.
 #[derive(Clone, Debug, Serialize)]
 pub struct MeasuredHub {
-    /// What a person wants of it.
+    /// Tables, sentences and notes.
     #[serde(flatten)]
     pub report: LabReport,
     /// All cells.
@@ -189,7 +189,7 @@ fn room(size: PipelineSize) -> f64 {
     (USED * cores / (nodes * processors)).min(USED / processors)
 }
 
-/// What passes by the model: of all clients, in Mbit/s.
+/// Payload of all clients by the model, in Mbit/s.
 fn model(
     rates: &Parameters,
     size: PipelineSize,

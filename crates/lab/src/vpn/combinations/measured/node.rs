@@ -17,7 +17,7 @@ const SPIS: [u32; 2] = [0x0400_1000, 0x0400_2000];
 /// The codecs of IPComp, by the places of the paper's.
 const CODECS: [Method; 2] = [Method::DEFLATE, Method::LZS];
 
-/// What protects packets, and what compresses them.
+/// Algorithms that protect and compress packets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Protected {
     subjects: Vec<Subject>,

@@ -45,7 +45,7 @@ fn slowness(groups: &ProcessorGroups, slow: &[Slowness]) -> String {
     )
 }
 
-/// Where the equation is off by more than [`LARGE`] in a form, and what of that daemons explain.
+/// Cells in which the equation is off by more than [`LARGE`] in a form, and those of them that daemons explain.
 fn errors(form: usize, cells: &[MeasuredCell]) -> String {
     let (name, of) = FORMS[form];
     let off = |it: &&MeasuredCell, place: usize| of(it).errors()[place].abs() > LARGE;

@@ -103,7 +103,7 @@ pub(super) fn silence(len: usize, megabits: Option<f64>) -> Duration {
     Duration::from_secs(1) + megabits.map_or(Duration::ZERO, two)
 }
 
-/// What is behind UDP's header in packets that are as long as the paper's: the rest of a TCP header, and a block of a file.
+/// Contents behind UDP's header in packets that are as long as the paper's: the rest of a TCP header, and a block of a file.
 pub(super) fn contents(file: &CorpusFile, size: usize) -> Arc<[Vec<u8>]> {
     let content = |mut segment: Vec<u8>| {
         segment.drain(..udp::HEADER_LEN);

@@ -11,7 +11,7 @@ use crate::vpn::printed::{NETWORKS, SIZES};
 /// An error of the equation that has to be explained, in parts of a hundred.
 pub(super) const LARGE: f64 = 15.0;
 
-/// What a cell has of a form.
+/// A cell's speedup in a form.
 pub(super) type FormOf = fn(&MeasuredCell) -> FormSpeedup;
 
 /// The rows of a file and a payload.
@@ -162,7 +162,7 @@ fn suites(rates: &Parameters, slow: &[Slowness]) -> LabTable {
     table
 }
 
-/// What daemons take besides, at full speed.
+/// Time that daemons take besides, at full speed.
 fn daemons(rates: &Parameters, slow: &[Slowness]) -> LabTable {
     let columns =
         ["sender, packet", "fragment", "compressed", "receiver, packet", "fragment there", "expanded"];

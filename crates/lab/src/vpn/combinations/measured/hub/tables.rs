@@ -10,7 +10,7 @@ use crate::vpn::printed::{NETWORKS, SIZES, TABLE2_SIZE};
 /// A figure of a cell.
 type HubFigure = fn(&HubCell) -> f64;
 
-/// What the model makes of a cell, in its forms.
+/// Figures of the model, in its forms.
 const MODELS: [(&str, HubFigure); 2] = [("model", |it| it.model), ("with daemons", |it| it.with_daemons)];
 
 /// Payload by size of the pipeline, errors of the model, that over one processor, and shares.
