@@ -29,16 +29,12 @@ pub(super) fn measured(
     corpus: &Corpus,
     tell: &mut dyn FnMut(StepNote<'_>),
 ) -> Result<(LabReport, Parameters), Error> {
-    let (ciphers, codecs) = (ciphers_stopwatch(effort), codecs_stopwatch(effort));
+    let codecs = codecs_stopwatch(effort);
     let mut report = LabReport::begin(PAPER, codecs)?;
     report.notes.extend(corpus.notes.iter().cloned());
-    rate::calibrate();
     let methods = methods();
-    let mut steps = StepCounter::new(PAPERS.len() + TODAY.len() + methods.len() * corpus.files.len(), tell);
-    let theirs = by_size(ciphers, &PAPERS, &mut steps)?;
-    let todays = by_size(ciphers, &TODAY, &mut steps)?;
-    let mut protections = papers(|size| &theirs[size]);
-    protections.extend((0..TODAYS.len()).map(|column| today(column, &todays)));
+    let mut steps = StepCounter::new(SUITES + methods.len() * corpus.files.len(), tell);
+    let protections = suites(effort, &mut steps)?;
     let codecs: Result<Vec<CodecFigures>, Error> =
         methods.iter().map(|method| codec(codecs, corpus, *method, &mut steps)).collect();
     let parameters = Parameters {
@@ -52,21 +48,24 @@ pub(super) fn measured(
     Ok((report, parameters))
 }
 
-/// The paper's suites, measured, and all else as it prints it.
-pub(super) fn suites(effort: Effort, steps: &mut StepCounter<'_>) -> Result<Parameters, Error> {
+/// The paper's protections and those of today, measured.
+pub(super) fn suites(effort: Effort, steps: &mut StepCounter<'_>) -> Result<Vec<PaperProtection>, Error> {
     rate::calibrate();
     let theirs = by_size(ciphers_stopwatch(effort), &PAPERS, steps)?;
-    Ok(Parameters { protections: papers(|size| &theirs[size]), ..Parameters::printed() })
+    let todays = by_size(ciphers_stopwatch(effort), &TODAY, steps)?;
+    let mut protections = papers(|size| &theirs[size]);
+    protections.extend((0..TODAYS.len()).map(|column| today(column, &todays)));
+    Ok(protections)
 }
 
 /// Steps of [`suites`].
-pub(super) const SUITES: usize = PAPERS.len();
+pub(super) const SUITES: usize = PAPERS.len() + TODAY.len();
 
 pub(super) const fn ciphers_stopwatch(effort: Effort) -> RepeatTimer {
     effort.stopwatch(STOPWATCH.0, STOPWATCH.1)
 }
 
-fn codecs_stopwatch(effort: Effort) -> RepeatTimer {
+pub(super) fn codecs_stopwatch(effort: Effort) -> RepeatTimer {
     effort.stopwatch(codecs::STOPWATCH.0, codecs::STOPWATCH.1)
 }
 
@@ -88,7 +87,7 @@ fn by_size(
 }
 
 /// What a measurement says that took no time or no end.
-fn no_rate(what: impl ToString) -> Error {
+pub(super) fn no_rate(what: impl ToString) -> Error {
     Error::refused(what, "take a time that can be measured")("its rate is not a number".into())
 }
 

@@ -3,11 +3,13 @@
 //!
 //! - `grid`: what is measured, and how long;
 //! - `node`, `stage`: a configuration; hosts, links, daemons and datagrams between them;
+//! - `codec`: IPComp's codecs, measured;
 //! - `slowness`: the share of a processor at which suites are as fast as in Table 1;
 //! - `daemon_work`: what a daemon takes besides, which the equation leaves out;
 //! - `tables`, `notes`: the cells beside the equation;
 //! - `hub`: clients in number, and one server.
 
+mod codec;
 mod daemon_work;
 mod grid;
 mod hub;
@@ -32,6 +34,7 @@ use crate::error::Error;
 use crate::figure::Figure;
 use crate::report::LabReport;
 use crate::steps::{Effort, StepCounter, StepNote};
+use crate::vpn::PAPER;
 use crate::vpn::printed::{NETWORKS, SIZES};
 use daemon_work::DaemonWork;
 use grid::MeasureGrid;
@@ -116,8 +119,15 @@ pub fn figures_measured(
     tell: &mut dyn FnMut(StepNote<'_>),
 ) -> Result<MeasuredFigures, Error> {
     let corpus = grid::shown(corpus, effort);
-    let (report, rates) = here::measured(effort, &corpus, tell)?;
-    let rates = Parameters { networks: NETWORKS.to_vec(), ..rates };
+    let mut report = LabReport::begin(PAPER, here::codecs_stopwatch(effort))?;
+    report.notes.extend(corpus.notes.iter().cloned());
+    let mut steps = StepCounter::new(here::SUITES + codec::steps(corpus.files.len()), tell);
+    let rates = Parameters {
+        files: corpus.files.iter().map(|file| file.name.clone()).collect(),
+        protections: here::suites(effort, &mut steps)?,
+        codecs: codec::measured(here::codecs_stopwatch(effort), &corpus, &mut steps)?,
+        ..Parameters::printed()
+    };
     let grid = MeasureGrid::new(effort, &rates);
     let mut steps = StepCounter::new(grid.steps(), tell);
     let groups = ProcessorGroups::create(2);
@@ -152,24 +162,37 @@ impl MeasureRuns {
         for (codec, networks) in grid.codecs() {
             steps.next(&format!("{name}, {}, hosts and daemons", self.rates.codecs[codec].name));
             let mut stage = TransportStage::set(measure, protection, codec)?;
-            if self.slow.last().is_none_or(|slow| slow.protection != protection) {
-                let drawn = (&self.corpus.files[0], grid.amount);
-                let before = self.slow.last().map(|slow| &slow.work);
-                let work = DaemonWork::measured(&mut stage, drawn, &self.rates, protection, before)?;
-                self.groups.hold(&stage.daemons)?;
-                let longest = stage::contents(&self.corpus.files[0], grid.sizes[1]);
-                let about = (&self.rates, &longest);
-                let found = self.groups.found(&mut stage, grid, about, protection, work)?;
-                self.slow.push(found);
-            } else {
-                self.groups.hold(&stage.daemons)?;
-            }
+            let slow = self.slowed(grid, protection, &mut stage)?;
+            self.slow.push(slow);
             for (network, size) in networks.iter().flat_map(|network| grid.sizes.map(|size| (*network, size)))
             {
                 self.row(grid, &mut stage, ParameterCell { protection, size, file: 0, network }, steps)?;
             }
         }
         Ok(())
+    }
+
+    /// A stage's ends, as slow as the paper's: a second stage of a protection is as slow as the first.
+    fn slowed(
+        &self,
+        grid: &MeasureGrid,
+        protection: usize,
+        stage: &mut TransportStage,
+    ) -> Result<Slowness, Error> {
+        let drawn = (&self.corpus.files[0], grid.amount);
+        let before = self.slow.last();
+        let same = before.filter(|slow| slow.protection == protection);
+        let work = match same {
+            Some(slow) => slow.work,
+            None => DaemonWork::measured(stage, drawn, &self.rates, protection, before.map(|it| &it.work))?,
+        };
+        let work = work.with_codec(stage, drawn, &self.rates, protection)?;
+        self.groups.hold(&stage.daemons)?;
+        if let Some(slow) = same {
+            return Ok(Slowness { work, codec: stage.codec, ..*slow });
+        }
+        let longest = stage::contents(drawn.0, grid.sizes[1]);
+        self.groups.found(stage, grid, (&self.rates, &longest), protection, work)
     }
 
     /// A payload over a network: without compression, and with that of each file.

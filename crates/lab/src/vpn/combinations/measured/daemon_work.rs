@@ -45,8 +45,8 @@ impl WorkLine {
 }
 
 impl DaemonWork {
-    /// Measured at full speed over a link as fast as memory, without compression, and with it at the payload that the figures leave out;
-    /// what suites and codecs take is subtracted. Without AH and ESP, what expands is taken for that of the protection `before`.
+    /// Measured at full speed over a link as fast as memory, without compression; what suites take is subtracted. Without AH and ESP, a
+    /// receiver that expands is taken for that of the protection `before`.
     pub(super) fn measured(
         stage: &mut TransportStage,
         (file, amount): (&CorpusFile, RunAmount),
@@ -64,7 +64,18 @@ impl DaemonWork {
         let [sender, receiver] = ends.map(WorkLine::through);
         let secured = rates.protections[protection].class != NULL;
         let expander = before.filter(|_| !secured).map_or(receiver, |before| before.receiver);
-        let work = DaemonWork { sender, receiver, expander, codec: [0.0; 2] };
+        Ok(DaemonWork { sender, receiver, expander, codec: [0.0; 2] })
+    }
+
+    /// With what compressing takes besides the stage's codec, measured likewise with the payload that the figures leave out.
+    pub(super) fn with_codec(
+        self,
+        stage: &mut TransportStage,
+        (file, amount): (&CorpusFile, RunAmount),
+        rates: &Parameters,
+        protection: usize,
+    ) -> Result<DaemonWork, Error> {
+        let work = DaemonWork { codec: [0.0; 2], ..self };
         let ran = stage.run(None, &contents(file, TABLE2_SIZE), true, amount, 1.0)?;
         let cell = ParameterCell { protection, size: TABLE2_SIZE, file: 0, network: 0 };
         let codec = besides(&ran, &work.added(rates.stages(cell, Some(stage.codec)), 0, 1.0));

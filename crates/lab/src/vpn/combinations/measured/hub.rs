@@ -79,7 +79,7 @@ pub fn hub(
     let sizes = sizes(size);
     let steps = here::SUITES + protections.len() * (1 + sizes.len() * networks.len());
     let mut steps = StepCounter::new(steps, tell);
-    let rates = here::suites(effort, &mut steps)?;
+    let rates = Parameters { protections: here::suites(effort, &mut steps)?, ..Parameters::printed() };
     let groups = ProcessorGroups::create(size.clients.get() as usize + 1);
     let mut hub =
         HubRuns { rates, groups, amount: amount(effort), sizes, cells: Vec::new(), shares: Vec::new() };

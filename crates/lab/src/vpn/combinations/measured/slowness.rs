@@ -29,6 +29,8 @@ const ALL: f64 = 1_000.0;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slowness {
     pub(super) protection: usize,
+    /// The codec that its work is for.
+    pub(super) codec: usize,
     /// The share of a processor at which the suite is as fast as in the paper.
     pub(super) wanted: f64,
     /// The quota that was found for it, as a share.
@@ -84,7 +86,8 @@ impl ProcessorGroups {
         work: DaemonWork,
     ) -> Result<Slowness, Error> {
         let wanted = if is_todays(protection) { 1.0 } else { wanted(rates, protection, grid.sizes) };
-        let mut found = Slowness { protection, wanted, quota: wanted, share: wanted, work };
+        let mut found =
+            Slowness { protection, codec: stage.codec, wanted, quota: wanted, share: wanted, work };
         if self.0.is_err() || is_todays(protection) || wanted >= 1.0 {
             self.set_all()?;
             return Ok(Slowness { quota: ALL, share: 1.0, ..found });

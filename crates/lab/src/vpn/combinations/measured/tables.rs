@@ -23,7 +23,9 @@ pub(super) const FORMS: [(&str, FormOf); 2] =
 
 /// Slowness, Figures 6 to 9 in both forms, errors, and how many are large.
 pub(super) fn all(rates: &Parameters, slow: &[Slowness], cells: &[MeasuredCell]) -> Vec<LabTable> {
-    let mut tables = vec![shares(rates, slow), suites(rates, slow), daemons(rates, slow)];
+    let mut once = slow.to_vec();
+    once.dedup_by_key(|it| it.protection);
+    let mut tables = vec![shares(rates, &once), suites(rates, &once), daemons(rates, slow)];
     for (number, encryption, authentication) in FIGURES {
         let Some(protection) = rates.place(encryption, authentication) else { continue };
         let own: Vec<&MeasuredCell> = cells.iter().filter(|it| it.place.protection == protection).collect();
@@ -35,7 +37,8 @@ pub(super) fn all(rates: &Parameters, slow: &[Slowness], cells: &[MeasuredCell])
         tables.extend(FORMS.map(|form| speedups(exhibit, form, &own, &todays)));
         tables.push(errors(exhibit, &own));
     }
-    tables.push(large(cells));
+    let papers: Vec<&MeasuredCell> = cells.iter().filter(|it| !is_todays(it.place.protection)).collect();
+    tables.push(large(&papers));
     tables
 }
 
@@ -117,7 +120,7 @@ fn errors(exhibit: Exhibit, cells: &[&MeasuredCell]) -> LabTable {
 }
 
 /// In how many cells the equation is off by more than [`LARGE`], by form.
-fn large(cells: &[MeasuredCell]) -> LabTable {
+fn large(cells: &[&MeasuredCell]) -> LabTable {
     let subject = format!("measured cells in which the equation is off by more than {LARGE} %");
     let mut table = networks(Exhibit::Section("6.1"), subject, FigureUnit::Count);
     let on = |network: usize| cells.iter().filter(move |it| it.place.network == network);
@@ -178,8 +181,10 @@ fn daemons(rates: &Parameters, slow: &[Slowness]) -> LabTable {
         let (sender, receiver) = (it.work.sender, it.work.receiver);
         let [tried, expanded] = it.work.codec;
         let all = [sender.packet, sender.fragment, tried, receiver.packet, receiver.fragment, expanded];
-        table
-            .row(rates.protections[it.protection].name(), all.map(|seconds| (computed(seconds * 1e6), None)));
+        table.row(
+            format!("{}, {}", rates.protections[it.protection].name(), rates.codecs[it.codec].name),
+            all.map(|seconds| (computed(seconds * 1e6), None)),
+        );
     }
     table
 }

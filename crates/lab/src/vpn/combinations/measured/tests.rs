@@ -13,7 +13,7 @@ fn printed() -> Parameters {
 }
 
 fn slowness(protection: usize, share: f64) -> Slowness {
-    Slowness { protection, wanted: share, quota: share, share, work: DaemonWork::default() }
+    Slowness { protection, codec: 1, wanted: share, quota: share, share, work: DaemonWork::default() }
 }
 
 /// A cell of the paper's rates with these seconds of a packet, without compression and with it.
