@@ -24,7 +24,7 @@ pub mod generation;
 mod http;
 pub mod interrupt;
 pub mod inward;
-mod kept_file;
+pub mod kept_file;
 pub mod local;
 pub mod logging;
 pub mod login;
@@ -47,6 +47,7 @@ pub mod restart;
 pub mod runtime;
 pub mod saved;
 pub mod services;
+pub mod socket_buffer;
 pub mod speed;
 pub mod tap;
 #[cfg(test)]

@@ -6,6 +6,8 @@ use std::io;
 use std::mem::zeroed;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::socket_buffer::SocketBuffer;
+
 /// Room for a tenth of a second of a gigabit.
 const RECEIVE_BUFFER: libc::c_int = 16 << 20;
 /// A super-packet that a card cuts or has joined, with its headers.
@@ -61,7 +63,8 @@ impl Tap {
         }
         // SAFETY: the descriptor was just made and has no other owner.
         let fd = unsafe { OwnedFd::from_raw_fd(fd) };
-        enlarge(&fd);
+        // Only helps.
+        let _ = SocketBuffer::Receive.enlarge(&fd, RECEIVE_BUFFER);
         bind(&fd, index)?;
         let hardware = hardware(&fd)?;
         let framing = framing(hardware).ok_or_else(|| {
@@ -150,26 +153,6 @@ fn framing(hardware: u16) -> Option<Framing> {
         | libc::ARPHRD_SIT
         | libc::ARPHRD_IPGRE => Some(Framing::Ip),
         _ => None,
-    }
-}
-
-/// More than the system's limit when privileged; what only helps may fail.
-fn enlarge(fd: &OwnedFd) {
-    let bytes = RECEIVE_BUFFER;
-    for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-        // SAFETY: the pointer and length describe `bytes`, which outlives the call; both options take an int.
-        let result = unsafe {
-            libc::setsockopt(
-                fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                option,
-                (&raw const bytes).cast(),
-                socklen::<libc::c_int>(),
-            )
-        };
-        if result == 0 {
-            return;
-        }
     }
 }
 

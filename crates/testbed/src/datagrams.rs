@@ -1,15 +1,14 @@
 //! Datagrams from one host to another, so many of them on their way at once, and how long lies between two that arrive.
-#![allow(unsafe_code)]
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::namespace::check;
+use strait_node::socket_buffer::SocketBuffer;
+
 use crate::{Error, Namespace, interrupt, listen};
 
 /// Bytes of the longest datagram.
@@ -69,7 +68,8 @@ impl DatagramStream<'_> {
     /// [`Error::System`] when there is no socket or no thread.
     pub fn start(&self) -> Result<RunningDatagrams, Error> {
         let socket = self.to.run("listen for datagrams", || UdpSocket::bind(self.address))?;
-        widen(&socket);
+        // In a user namespace, as much as the system gives everybody.
+        let _ = SocketBuffer::Receive.enlarge(&socket, BUFFER);
         let any = if self.address.is_ipv6() { "[::]:0" } else { "0.0.0.0:0" };
         let sender = self.from.run("open a socket for datagrams", || UdpSocket::bind(any))?;
         let state = Arc::new(DatagramState::default());
@@ -169,7 +169,7 @@ impl DatagramState {
     }
 }
 
-/// Sends until it is told to stop.
+/// Sends until `state` says stop.
 fn send(
     socket: &UdpSocket,
     target: SocketAddr,
@@ -195,19 +195,6 @@ fn send(
         }
     }
     Ok(())
-}
-
-/// Room for all that may be on its way, or in a user namespace for as much as the system gives everybody (socket(7)).
-fn widen(socket: &UdpSocket) {
-    let (bytes, len) = (BUFFER, size_of::<libc::c_int>() as libc::socklen_t);
-    for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-        let value = (&raw const bytes).cast();
-        // SAFETY: the pointer and the length describe `bytes`, which outlives the call.
-        let set = unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, value, len) };
-        if check(set).is_ok() {
-            return;
-        }
-    }
 }
 
 #[cfg(test)]

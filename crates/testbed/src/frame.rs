@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
 
 use strait_node::poll::{self, PollFd};
+use strait_node::socket_buffer::SocketBuffer;
 
 use crate::interface::index;
 use crate::namespace::check;
@@ -20,6 +21,8 @@ const ALL_PROTOCOLS: u16 = (libc::ETH_P_ALL as u16).to_be();
 const NO_PROTOCOL: u16 = 0;
 /// How long a frame may have waited to be read, so that a clock that was set in the meantime does little harm.
 const AGE_MAX: Duration = Duration::from_millis(100);
+/// Bytes of a buffer; in a user namespace as many as the system gives everybody.
+const BUFFER: libc::c_int = 8 << 20;
 /// Words of control messages that are received with a frame: a header of 16 bytes and a time of as many, and as much again.
 const CONTROL: usize = 8;
 /// Most frames that one system call sends.
@@ -31,7 +34,7 @@ impl FrameSocket {
         let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_IGNORE_OUTGOING, 1)?;
         socket.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)?;
-        socket.buffer([libc::SO_RCVBUFFORCE, libc::SO_RCVBUF])?;
+        SocketBuffer::Receive.enlarge(&socket.0, BUFFER)?;
         socket.promiscuous(interface)?;
         socket.bind(interface, ALL_PROTOCOLS)?;
         Ok(socket)
@@ -41,7 +44,7 @@ impl FrameSocket {
     pub(crate) fn for_sending(interface: &str) -> io::Result<FrameSocket> {
         let socket = FrameSocket::unbound()?;
         socket.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
-        socket.buffer([libc::SO_SNDBUFFORCE, libc::SO_SNDBUF])?;
+        SocketBuffer::Send.enlarge(&socket.0, BUFFER)?;
         socket.bind(interface, NO_PROTOCOL)?;
         Ok(socket)
     }
@@ -54,11 +57,6 @@ impl FrameSocket {
         check(socket)?;
         // SAFETY: just opened, with no other owner.
         Ok(FrameSocket(unsafe { OwnedFd::from_raw_fd(socket) }))
-    }
-
-    /// Room for 8 MiB, or in a user namespace for as much as the system gives everybody (socket(7)).
-    fn buffer(&self, [forced, asked]: [i32; 2]) -> io::Result<()> {
-        self.set(libc::SOL_SOCKET, forced, 8 << 20).or_else(|_| self.set(libc::SOL_SOCKET, asked, 8 << 20))
     }
 
     fn set(&self, level: i32, option: i32, value: i32) -> io::Result<()> {

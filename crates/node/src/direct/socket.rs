@@ -8,6 +8,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use libc::sock_filter;
 
+use crate::socket_buffer::SocketBuffer;
+
 /// As for the node's UDP socket: room for one round of a busy receiver.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
 /// As for the node's UDP socket: room for a few trains.
@@ -28,7 +30,8 @@ fn open(domain: libc::c_int, kind: libc::c_int, protocol: libc::c_int) -> io::Re
 /// A socket that takes whole IP packets to send (raw(7): `IPPROTO_RAW` implies `IP_HDRINCL`) and receives none.
 pub(super) fn sender(domain: libc::c_int) -> io::Result<OwnedFd> {
     let fd = open(domain, libc::SOCK_RAW, libc::IPPROTO_RAW)?;
-    set_buffer(&fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER);
+    // Only makes it faster.
+    let _ = SocketBuffer::Send.enlarge(&fd, SEND_BUFFER);
     Ok(fd)
 }
 
@@ -42,7 +45,8 @@ pub(super) fn esp(domain: libc::c_int, nothing: &[sock_filter]) -> io::Result<Ow
     };
     // SAFETY: the option takes an int.
     unsafe { set(&fd, level, name, value) }?;
-    set_buffer(&fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER);
+    // Only makes it faster.
+    let _ = SocketBuffer::Send.enlarge(&fd, SEND_BUFFER);
     Ok(fd)
 }
 
@@ -61,7 +65,8 @@ pub(super) fn tap(ethertype: libc::c_int, filter: &[sock_filter]) -> io::Result<
     attach(&fd, filter)?;
     // SAFETY: the option takes an int.
     unsafe { set(&fd, libc::SOL_PACKET, libc::PACKET_AUXDATA, 1 as libc::c_int) }?;
-    set_buffer(&fd, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
+    // Only makes it faster.
+    let _ = SocketBuffer::Receive.enlarge(&fd, RECEIVE_BUFFER);
     // SAFETY: all zeros is a valid sockaddr_ll, whose fields are integers.
     let mut address: libc::sockaddr_ll = unsafe { zeroed() };
     address.sll_family = libc::AF_PACKET as libc::sa_family_t;
@@ -85,16 +90,6 @@ pub(crate) fn attach(fd: &OwnedFd, filter: &[sock_filter]) -> io::Result<()> {
 pub(super) fn mark(fd: &OwnedFd, mark: u32) -> io::Result<()> {
     // SAFETY: the option takes an int.
     unsafe { set(fd, libc::SOL_SOCKET, libc::SO_MARK, mark) }
-}
-
-/// Beyond the system's limit when privileged, up to it otherwise.
-fn set_buffer(fd: &OwnedFd, force: libc::c_int, ask: libc::c_int, bytes: libc::c_int) {
-    // SAFETY: both options take an int. What only makes it faster may fail.
-    unsafe {
-        if set(fd, libc::SOL_SOCKET, force, bytes).is_err() {
-            let _ = set(fd, libc::SOL_SOCKET, ask, bytes);
-        }
-    }
 }
 
 /// Sets an option.

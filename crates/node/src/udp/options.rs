@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::SocketFamily;
+use crate::socket_buffer::SocketBuffer;
 
 /// Room for half a second at 64 Mbit/s, or for one round of a busy receiver at 10 Gbit/s.
 const RECEIVE_BUFFER: libc::c_int = 4 << 20;
@@ -32,8 +33,8 @@ pub(super) fn prepare(fd: &OwnedFd, family: SocketFamily, any_address: bool) -> 
     }
     // Kernels before 5.0 deliver one datagram at a time.
     let _ = set(fd, libc::SOL_UDP, libc::UDP_GRO, 1);
-    set_buffer(fd, libc::SO_RCVBUFFORCE, libc::SO_RCVBUF, RECEIVE_BUFFER);
-    set_buffer(fd, libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, SEND_BUFFER);
+    let _ = SocketBuffer::Receive.enlarge(fd, RECEIVE_BUFFER);
+    let _ = SocketBuffer::Send.enlarge(fd, SEND_BUFFER);
     Ok(())
 }
 
@@ -41,13 +42,6 @@ pub(super) fn prepare(fd: &OwnedFd, family: SocketFamily, any_address: bool) -> 
 pub(super) fn may_fragment(fd: &OwnedFd, may: bool) -> io::Result<()> {
     let how = if may { libc::IP_PMTUDISC_DONT } else { libc::IP_PMTUDISC_PROBE };
     set(fd, libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, how)
-}
-
-/// Beyond the system's limit when privileged, up to it otherwise.
-fn set_buffer(fd: &OwnedFd, force: libc::c_int, ask: libc::c_int, bytes: libc::c_int) {
-    if set(fd, libc::SOL_SOCKET, force, bytes).is_err() {
-        let _ = set(fd, libc::SOL_SOCKET, ask, bytes);
-    }
 }
 
 fn set(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> io::Result<()> {
