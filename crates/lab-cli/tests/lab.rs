@@ -29,6 +29,16 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
+/// Returns the report of `lab` for people, which has these words, in lines that fit.
+fn prints(arguments: &[&str], words: &[&str]) -> String {
+    let said = text(&lab(arguments));
+    for words in words {
+        assert!(said.contains(words), "{words} is not in\n{said}");
+    }
+    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    said
+}
+
 fn json(arguments: &[&str]) -> Value {
     let report: Value = serde_json::from_str(&text(&lab(arguments))).unwrap();
     let tables = report["tables"].as_array().into_iter().flatten();
@@ -129,16 +139,15 @@ fn a_pipeline_is_computed_told_and_drawn() {
         let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
         assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
     }
-    let said = text(&lab(&some));
-    for words in [
-        "a pipeline of 8 clients, 4 processors at each end",
-        "nearly linear",
-        "connections: ",
-        "In all four cases",
-    ] {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
-    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    prints(
+        &some,
+        &[
+            "a pipeline of 8 clients, 4 processors at each end",
+            "nearly linear",
+            "connections: ",
+            "In all four cases",
+        ],
+    );
     let output = lab(&["vpn", "--pipeline", "--clients", "0"]);
     assert_eq!(output.status.code(), Some(2));
 }
@@ -151,13 +160,11 @@ fn where_compression_pays_here() {
     assert_eq!(combinations.len(), 13 * 10 * 3 * 8 * 7);
     assert!(combinations.iter().all(|it| it["speedup"].as_f64().unwrap() > 0.0));
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
-    let said = text(&lab(&["vpn"]));
-    for words in ["Figure 9, 3DES/SHA-1", "of 72", "always", "never", "In all four cases", "not gif (all 24)"]
-    {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
+    let said = prints(
+        &["vpn"],
+        &["Figure 9, 3DES/SHA-1", "of 72", "always", "never", "In all four cases", "not gif (all 24)"],
+    );
     assert!(!said.contains("busy before"), "nothing was measured");
-    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
 }
 
 #[test]
@@ -224,11 +231,10 @@ fn a_window_over_packets_is_simulated_and_drawn() {
         .filter(|table| table["subject"] == "jobs on one core of this machine");
     assert_eq!(measured.count(), 1);
     assert!(report["machine"]["cores"].as_u64().unwrap() > 0);
-    let said = text(&lab(&["sched", "--quick"]));
-    for words in ["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"] {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
-    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    prints(
+        &["sched", "--quick"],
+        &["Figure 3", "1.33", "packets each", "depth 64", "holds", "fails", "tuned up to 30"],
+    );
     let output = lab(&["sched", "--trace", folder.join("figure-3.svg").to_str().unwrap()]);
     let refused = String::from_utf8(output.stderr).unwrap();
     assert!(refused.contains("is no capture and no trace") && refused.contains("size and dst"), "{refused}");
@@ -253,13 +259,10 @@ fn files_and_keystrokes_pass_modems_that_compress() {
     } else {
         assert_eq!(printed, 18 + 11);
     }
-    let said = text(&lab(&["klogin", "--quick"]));
-    for words in
-        ["Braun, Claffy and Gross", "recv crypt", "37548", "gz, aes", "Strait, codec auto", "minimally"]
-    {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
-    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    prints(
+        &["klogin", "--quick"],
+        &["Braun, Claffy and Gross", "recv crypt", "37548", "gz, aes", "Strait, codec auto", "minimally"],
+    );
 }
 
 #[test]
@@ -285,13 +288,10 @@ fn files_are_compressed_and_encrypted_on_their_way_to_a_broker() {
         let read = |extension: &str| fs::read(folder.join(name).with_extension(extension)).unwrap();
         assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
     }
-    let said = text(&lab(&["broker", "--quick"]));
-    for words in
-        ["Kallio", "disk to disk", "33.4", "1060", "slowed", "age v1, zstd 3", "AES/ECB/PKCS5Padding"]
-    {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
-    assert!(said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    prints(
+        &["broker", "--quick"],
+        &["Kallio", "disk to disk", "33.4", "1060", "slowed", "age v1, zstd 3", "AES/ECB/PKCS5Padding"],
+    );
     let lines = text(&lab(&["broker", "--quick", "--csv"]));
     assert!(lines.contains("The table,\"speeds, counts\",slow network,\"RC4, compr.\","), "{lines}");
     let output = lab(&["broker", "--file", dir.path().join("none").to_str().unwrap()]);
@@ -343,20 +343,20 @@ fn a_file_goes_by_every_algorithm_of_enskip() {
         assert!(read("svg").starts_with(b"<svg ") && read("png").starts_with(b"\x89PNG"), "{name}");
     }
     let without = dir.path().join("no-strait");
-    let said = text(&lab(&[&arguments[..], &["--strait", without.to_str().unwrap()]].concat()));
-    for words in [
-        "Muchsel",
-        "486DX2-66",
-        "2900",
-        "memory, mine.c",
-        "SAFER, MD5",
-        "tunnels are left out",
-        "221700",
-        "2DES",
-    ] {
-        assert!(said.contains(words), "{words} is not in\n{said}");
-    }
-    assert!(!said.contains("NaN") && said.lines().all(|line| line.chars().count() <= 150), "{said}");
+    let said = prints(
+        &[&arguments[..], &["--strait", without.to_str().unwrap()]].concat(),
+        &[
+            "Muchsel",
+            "486DX2-66",
+            "2900",
+            "memory, mine.c",
+            "SAFER, MD5",
+            "tunnels are left out",
+            "221700",
+            "2DES",
+        ],
+    );
+    assert!(!said.contains("NaN"), "{said}");
     let output = lab(&["enskip", "--file", without.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let refused = String::from_utf8(output.stderr).unwrap();
