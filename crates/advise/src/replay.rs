@@ -98,7 +98,7 @@ pub struct TunnelReplay {
     sides: Sides,
     file: Option<FileId>,
     pub(crate) classes: Classes,
-    /// Whose keys the packets of hosts need.
+    /// The peers whose keys the packets need.
     pub(crate) peers: PeerOrder,
     pub(crate) seen: FrameCounts,
 }
@@ -206,14 +206,14 @@ impl TunnelReplay {
         self.seen.out_of_order += u64::from(self.clock.is_before(frame.at));
         let at = self.clock.tick(frame.at);
         match ip {
-            Some((kept, len)) => self.packet(kept, len, (at, frame.at)),
+            Some((kept, len)) => self.packet(kept, len, at, frame.at),
             None => self.seen.not_ip += 1,
         }
         Ok(())
     }
 
     /// Sends a packet of `len` bytes, of which these were kept, at a time without gaps and at one with them.
-    fn packet(&mut self, kept: &[u8], len: usize, (at, captured): (Time, Time)) {
+    fn packet(&mut self, kept: &[u8], len: usize, at: Time, captured: Time) {
         let TunnelReplay { link, mender, scissors, lanes, sides, file, classes, peers, seen, .. } = self;
         let mended = mender.mend(kept, len);
         let packet = mended.and_then(|mended| Some((Packet::parse(mended.bytes).ok()?, mended.missing)));

@@ -20,8 +20,11 @@ pub(crate) fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Puts a new file in the place of the old one. Processes that write at the same time have a draft each.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Puts a new file, which its owner alone can read, in the place of the old one. Processes that write at the same time have a draft each.
+///
+/// # Errors
+/// Those of the system.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };

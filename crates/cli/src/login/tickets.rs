@@ -1,14 +1,13 @@
 //! Tickets of sessions that may be resumed: a file for each in the state directory, which only its user may read.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 use strait_login::{SessionNumber, Ticket};
 use strait_node::folders::state_folder;
 use strait_node::path_memory::unix_time;
-use strait_node::runtime;
+use strait_node::{kept_file, runtime};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -51,13 +50,7 @@ impl KeptTicket {
             self.account,
             self.since
         ));
-        let (path, part) = (folder.join(name(self.ticket.session())), folder.join("new"));
-        // In the place of what a killed process left.
-        let _ = fs::remove_file(&part);
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_data()?;
-        fs::rename(part, path)
+        kept_file::replace(&folder.join(name(self.ticket.session())), text.as_bytes())
     }
 }
 

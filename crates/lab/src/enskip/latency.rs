@@ -83,7 +83,7 @@ pub(super) struct Latency {
 }
 
 impl Latency {
-    /// Steps that are told.
+    /// Number of steps.
     pub(super) const fn steps(effort: Effort) -> usize {
         3 + if matches!(effort, Effort::Quick) { QUICK.0 } else { RUNS.0 }
     }

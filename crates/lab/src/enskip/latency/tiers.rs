@@ -84,12 +84,12 @@ impl CacheUse {
         for end in ends {
             let counts = end.counts();
             let pairs = [
-                (&mut all.packet_keys, (counts.packet_keys.hits, counts.packet_keys.misses)),
-                (&mut all.epoch_keys, (counts.epoch_keys.hits, counts.epoch_keys.misses)),
-                (&mut all.secrets, (counts.secrets.hits, counts.secrets.misses)),
+                (&mut all.packet_keys, counts.packet_keys),
+                (&mut all.epoch_keys, counts.epoch_keys),
+                (&mut all.secrets, counts.secrets),
             ];
             for (sum, more) in pairs {
-                *sum = (sum.0 + more.0, sum.1 + more.1);
+                *sum = (sum.0 + more.hits, sum.1 + more.misses);
             }
             all.asked.cards += end.asked.cards;
             all.asked.fetched += end.asked.fetched;

@@ -78,7 +78,7 @@ impl MeasureGrid {
         [0, 1].map(of).into_iter().filter(|(_, networks)| !networks.is_empty())
     }
 
-    /// Steps that are told.
+    /// Number of steps.
     pub(super) fn steps(&self) -> usize {
         let rows = self.networks.len() * self.sizes.len();
         self.protections.len() * (self.codecs().count() + rows * (1 + self.files))

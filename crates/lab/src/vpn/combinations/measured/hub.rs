@@ -102,7 +102,7 @@ fn varied(effort: Effort) -> (Vec<usize>, Vec<usize>) {
     (protections, networks)
 }
 
-/// The size that was asked for, and before it the same with one processor everywhere.
+/// The size to measure, and before it the same with one processor everywhere.
 fn sizes(size: PipelineSize) -> Vec<PipelineSize> {
     let mut sizes = vec![size.alone(), size];
     sizes.dedup();

@@ -88,7 +88,7 @@ impl Holder {
         Some(Box::new(held.certificate.clone()))
     }
 
-    /// Directories were asked so long for what was not here.
+    /// Adds the time that directories took with what was not here.
     pub(crate) fn note_asked(&mut self, took: Duration) {
         if let Some(demand) = &mut self.demand {
             demand.took += took;
