@@ -46,6 +46,13 @@ impl RunValues {
         self.pairs(other, |mine, theirs| mine - theirs)
     }
 
+    /// Every run, less the least of `other`: a part of this that was measured alone, and in some of its runs perhaps
+    /// on a busier machine.
+    pub fn minus_least(&self, other: &RunValues) -> RunValues {
+        let least = other.spread().map_or(0.0, |spread| spread.min);
+        self.map(|mine| mine - least)
+    }
+
     /// Run by run, this and `other` together; the other, where this has no runs.
     pub fn plus(&self, other: &RunValues) -> RunValues {
         if self.0.is_empty() { other.clone() } else { self.pairs(other, |mine, theirs| mine + theirs) }
@@ -144,6 +151,7 @@ mod tests {
         let ratio = sample(&[10.0, 30.0]).over(&sample(&[5.0, 10.0]));
         assert_eq!(ratio, sample(&[2.0, 3.0]));
         assert_eq!(sample(&[3.0]).minus(&sample(&[1.0])), sample(&[2.0]));
+        assert_eq!(sample(&[6.0, 5.0]).minus_least(&sample(&[9.0, 1.0])), sample(&[5.0, 4.0]));
         assert_eq!(sample(&[3.0, 1.0]).plus(&sample(&[2.0, 2.0])), sample(&[5.0, 3.0]));
         assert_eq!(RunValues::default().plus(&sample(&[2.0])), sample(&[2.0]));
         assert_eq!(sample(&[3.0, 1.0]).max(&sample(&[2.0, 2.0])), sample(&[3.0, 2.0]));
