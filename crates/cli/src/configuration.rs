@@ -340,7 +340,7 @@ mod tests {
                 &["IPv4: closed", "IPv6: closed", "only nothing", "is a name"],
             ),
             (
-                "lockdown = true\nallow_outside = [\"192.168.1.7/24\"]\n",
+                "lockdown = true\nallow_outside = [\"192.168.1.0/24\"]\n",
                 "\"0.0.0.0/0\"",
                 &["outside the tunnel only 192.168.1.0/24"],
             ),

@@ -263,7 +263,7 @@ pub(crate) struct Show {
 pub(crate) struct Why {
     /// Only decisions on traffic to this peer
     pub(crate) peer: Option<String>,
-    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running
+    /// Interface of the tunnel, such as strait0, or its configuration file; not needed if only one tunnel is running, or has the peer
     #[arg(long, short, value_name = "INTERFACE|FILE")]
     pub(crate) tunnel: Option<String>,
     /// Keep running and print a line whenever a decision changes

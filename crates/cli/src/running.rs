@@ -196,13 +196,26 @@ pub(crate) fn carrying(tunnel: Option<&str>, peer: &str) -> Result<CarryingNode,
         }
         (all, _) => all?,
     };
+    with_peer(&all, peer).map(CarryingNode::Running)
+}
+
+/// The interface of the tunnel that is meant by a command about a peer: the named one, that of the named file, the only one, or the only
+/// one that has the peer.
+pub(crate) fn which_with(tunnel: Option<&str>, peer: &str) -> Result<String, Failure> {
+    match tunnel {
+        Some(_) => which(&flags::Which { tunnel: tunnel.map(str::to_owned) }),
+        None => with_peer(&all()?, peer),
+    }
+}
+
+fn with_peer(all: &[String], peer: &str) -> Result<String, Failure> {
     let has = |interface: &&String| {
         client::show(interface).is_ok_and(|report| report.peers.iter().any(|it| it.name == peer))
     };
-    match all.as_slice() {
-        [only] => Ok(CarryingNode::Running(only.clone())),
+    match all {
+        [only] => Ok(only.clone()),
         several => match several.iter().filter(has).collect::<Vec<_>>().as_slice() {
-            [only] => Ok(CarryingNode::Running((*only).clone())),
+            [only] => Ok((*only).clone()),
             _ => Err(ambiguous(several).remedy("name one of them with --tunnel")),
         },
     }

@@ -19,7 +19,10 @@ const EVERY: Duration = Duration::from_millis(200);
 
 /// Prints the current decisions, or with `--follow` every change.
 pub(crate) fn run(flags: &flags::Why) -> CommandResult {
-    let interface = running::which(&flags::Which { tunnel: flags.tunnel.clone() })?;
+    let interface = match &flags.peer {
+        Some(peer) => running::which_with(flags.tunnel.as_deref(), peer)?,
+        None => running::which(&flags::Which { tunnel: flags.tunnel.clone() })?,
+    };
     if flags.follow {
         return follow(&interface, flags);
     }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use strait_testbed::{DaemonProcess, Extra, PORT, Site, Transfer, Workdir};
+use strait_testbed::{DaemonProcess, Extra, KnownPeer, PORT, Site, Transfer, Workdir};
 
 use crate::pair::{PATIENCE, allowed, eventually, star};
 
@@ -94,4 +94,33 @@ fn dropped(hub: &DaemonProcess) -> u64 {
     let report = hub.show().unwrap();
     let drops = report["drops"].as_array().unwrap();
     drops.iter().find(|drop| drop["reason"] == "not-forwarding").unwrap()["packets"].as_u64().unwrap()
+}
+
+#[test]
+fn a_question_about_a_peer_goes_to_the_tunnel_that_has_it() {
+    if !allowed() {
+        return;
+    }
+    let dir = Workdir::create().unwrap();
+    let (centre, sites, _links) = star(["hub", "site-a", "site-b"], &dir);
+    let _daemons = [0, 1].map(|which| {
+        let peer = KnownPeer { site: &sites[which], at: None, more: "" };
+        let node = format!("interface = \"tunnel{which}\"");
+        let text =
+            centre.configuration_without_tunnel(&[peer], Extra { node: &node, ..Extra::default() });
+        let config = centre.folder().join(format!("{which}.toml"));
+        std::fs::write(&config, text.replace(&format!("listen = {PORT}"), "listen = 0")).unwrap();
+        centre.start(&config, "run").unwrap()
+    });
+    let why = |arguments: &[&str]| {
+        let output = centre.command(&[&["why"], arguments].concat()).output().unwrap();
+        let [out, error] = [output.stdout, output.stderr].map(|it| String::from_utf8(it).unwrap());
+        (output.status.success(), out, error)
+    };
+    for (peer, interface) in [("site-a", "tunnel0"), ("site-b", "tunnel1")] {
+        let (fine, out, error) = why(&[peer]);
+        assert!(fine && out.contains(interface), "{out}{error}");
+    }
+    let several = "several tunnels are running: tunnel0, tunnel1";
+    assert!(why(&[]).2.contains(several) && why(&["site-c"]).2.contains(several));
 }

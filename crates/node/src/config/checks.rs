@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ipnet::IpNet;
-use strait_keying::PublicKey;
+use strait_keying::{PrivateKey, PublicKey};
 use strait_keying::sessionless::DailyPolicy;
 
 use super::manual::{FoundManual, ManualProblem};
@@ -170,9 +170,14 @@ fn prefixes(findings: &Findings<'_>, peers: &[FoundPeer]) {
     }
 }
 
+/// Notes the node's own key in the place of a peer's: the public one, or the private one, which looks the same.
 pub(super) fn own_key(findings: &Findings<'_>, peers: &[FoundPeer], own: Option<PublicKey>) {
-    let keys = peers.iter().filter_map(|peer| peer.key.as_ref());
-    for Placed { value: key, span } in keys.filter(|key| Some(key.value) == own) {
-        findings.note(span.clone(), Problem::OwnKey { key: *key });
+    let Some(own) = own else { return };
+    for Placed { value: key, span } in peers.iter().filter_map(|peer| peer.key.as_ref()) {
+        if *key == own {
+            findings.note(span.clone(), Problem::OwnKey { key: *key });
+        } else if PrivateKey::generate(key.as_bytes()).public() == own {
+            findings.note(span.clone(), Problem::OwnPrivateKey);
+        }
     }
 }

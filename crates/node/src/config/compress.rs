@@ -60,8 +60,8 @@ fn rule(section: &Section<'_>, (domain, tag): (Domain, DomainTag)) -> Option<Rul
         section.note(to.span, Problem::MixedFamilies { from: from.value, to: to.value });
     }
     Some(Rule {
-        from: from.value.trunc(),
-        to: to.value.trunc(),
+        from: from.value,
+        to: to.value,
         protocol,
         ports,
         domain,

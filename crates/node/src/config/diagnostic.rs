@@ -32,7 +32,7 @@ impl Diagnostic {
         let line = &text[begin..end];
         // What spans lines is marked to the end of its first.
         let stop = floor(text, span.end).clamp(start, end);
-        let secret = matches!(problem, Problem::InlineKey)
+        let secret = matches!(problem, Problem::InlineKey | Problem::OwnPrivateKey)
             || holds_key(line)
             // Where the text breaks off, the section of a line is unknown.
             || (matches!(problem, Problem::Syntax { .. }) && text.lines().any(holds_key));

@@ -115,7 +115,7 @@ pub(super) fn directory(section: &Section<'_>) -> Option<DirectorySection> {
     let servers =
         section.list("servers", "a list of hosts with ports, as [\"directory.example.org:7707\"]", server);
     let networks = section.list("allowed_ips", "a list of networks, as [\"10.77.0.0/16\"]", value::network);
-    let mut allowed_ips: Vec<IpNet> = networks.iter().map(|net| net.value.trunc()).collect();
+    let mut allowed_ips: Vec<IpNet> = networks.iter().map(|net| net.value).collect();
     allowed_ips.sort_unstable();
     allowed_ips.dedup();
     let [least, most] = MAX_STALE_RANGE;

@@ -50,7 +50,7 @@ pub(super) fn forward(section: &Section<'_>) -> ForwardScope {
 fn list(section: &Section<'_>) -> ForwardScope {
     let read = |given: &str| match given {
         PEERS => Ok::<_, Problem>(None),
-        _ => value::network(given).map(|network| Some(network.trunc())),
+        _ => value::network(given).map(Some),
     };
     let items = section.list("forward", WANTED, read);
     ForwardScope {

@@ -22,5 +22,5 @@ pub(super) fn search(section: &Section<'_>) -> Vec<String> {
 /// Networks, without the addresses of hosts in them.
 pub(super) fn networks(section: &Section<'_>) -> Vec<IpNet> {
     let listed = section.list("allow_outside", "a list of networks, as [\"192.168.1.0/24\"]", value::network);
-    listed.into_iter().map(|network| network.value.trunc()).collect()
+    listed.into_iter().map(|network| network.value).collect()
 }

@@ -179,11 +179,9 @@ struct Common {
 
 /// A peer, of a node with a tunnel or without.
 pub(super) fn read(section: &Section<'_>, beside: &Beside<'_>, tunnel: bool) -> FoundPeer {
-    let prefixes = section.list("allowed_ips", "a list of networks, as [\"10.77.0.2/32\"]", value::network);
-    let truncate = |Placed { value, span }: Placed<IpNet>| Placed { value: value.trunc(), span };
     let common = Common {
         name: section.parsed("name", "a name in quotes", name_of_peer),
-        prefixes: prefixes.into_iter().map(truncate).collect(),
+        prefixes: section.list("allowed_ips", "a list of networks, as [\"10.77.0.2/32\"]", value::network),
         keepalive: span(section, "keepalive", Duration::from_secs(1), MOST_KEEPALIVE, ["1s", "65535s"]),
         mtu: section.short("mtu", LEAST_PATH_MTU..=u16::MAX),
         kerberos: section.parsed("kerberos", SERVICE, kerberos::service_of_host).map(|service| service.value),

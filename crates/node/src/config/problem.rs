@@ -411,6 +411,22 @@ pub enum Problem {
         /// The key.
         key: PublicKey,
     },
+    /// The node's secret where everybody who sees the file reads it.
+    #[error(
+        "this is the private key of this node, which belongs in its key file alone; write the peer's public key (`strait pubkey` prints \
+         it there), and a new private key (`strait keygen`) if others have seen this file"
+    )]
+    OwnPrivateKey,
+    /// A network with bits of a host.
+    #[error("`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for the address alone")]
+    HostBits {
+        /// As written.
+        given: String,
+        /// The network.
+        network: IpNet,
+        /// The address, as a network of one.
+        host: IpNet,
+    },
     /// A rule between two kinds of addresses.
     #[error("`from` {from} and `to` {to} are of different address families; no packet can match")]
     MixedFamilies {

@@ -194,7 +194,7 @@ fn node_section(
     {
         section.note(file.span.clone(), error);
     }
-    let address = section.list("address", "a list of networks, as [\"10.77.0.1/24\"]", value::network);
+    let address = section.list("address", "a list of networks, as [\"10.77.0.1/24\"]", value::address);
     let interface = |name: &str| tun::check_name(name).map(|()| name.to_owned());
     let interface = section.parsed("interface", "a name in quotes", interface).map(|name| name.value);
     let export = section.parsed("danger_export_keys", "the name of a file in quotes", path);

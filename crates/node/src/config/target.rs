@@ -75,21 +75,22 @@ impl FromStr for ForwardTarget {
         let wrong = || Problem::ForwardTarget { given: given.to_owned() };
         let (host, ports) = given.trim().rsplit_once(':').ok_or_else(wrong)?;
         let ports = if ports == ANY { 1..=u16::MAX } else { value::ports(ports)? };
-        Ok(ForwardTarget { host: target_host(host).ok_or_else(wrong)?, ports })
+        Ok(ForwardTarget { host: target_host(host)?.ok_or_else(wrong)?, ports })
     }
 }
 
-fn target_host(host: &str) -> Option<TargetHost> {
+fn target_host(host: &str) -> Result<Option<TargetHost>, Problem> {
     let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    match value::network(bare.unwrap_or(host)) {
+    Ok(match value::network(bare.unwrap_or(host)) {
         // Without brackets the end of an IPv6 address cannot be told from the port.
         Ok(network) => {
-            (bare.is_some() == matches!(network, IpNet::V6(_))).then(|| TargetHost::Network(network.trunc()))
+            (bare.is_some() == matches!(network, IpNet::V6(_))).then_some(TargetHost::Network(network))
         }
+        Err(bits @ Problem::HostBits { .. }) => return Err(bits),
         Err(_) if host == ANY => Some(TargetHost::Any),
         Err(_) if is_same(host, LOCALHOST) => Some(TargetHost::Loopback),
         Err(_) => value::domain(host).ok().map(TargetHost::Name),
-    }
+    })
 }
 
 /// The targets of a section; none is what `false` said when it was a switch.
@@ -121,7 +122,7 @@ mod tests {
             ("db.example:5432", "other.example", "192.0.2.7:5432", false),
             ("db.example:5432", "192.0.2.7", "192.0.2.7:5432", false),
             ("192.0.2.0/24:443", "192.0.2.7", "192.0.2.7:443", true),
-            ("192.0.2.9/24:443", "any.example", "192.0.2.7:443", true),
+            ("192.0.2.0/24:443", "any.example", "192.0.2.7:443", true),
             ("192.0.2.0/24:443", "192.0.3.7", "192.0.3.7:443", false),
             ("192.0.2.0/24:443", "::ffff:192.0.2.7", "[::ffff:192.0.2.7]:443", true),
             ("[2001:db8::/32]:8000-8100", "2001:db8::1", "[2001:db8::1]:8100", true),
@@ -136,6 +137,12 @@ mod tests {
         ] {
             assert_eq!(takes(target, host, address), taken, "{target} {host} {address}");
         }
+    }
+
+    #[test]
+    fn a_network_with_bits_of_a_host_is_refused_with_both_meanings() {
+        let said = "192.0.2.9/24:443".parse::<ForwardTarget>().unwrap_err().to_string();
+        assert!(said.contains("\"192.0.2.0/24\"") && said.contains("\"192.0.2.9/32\""), "{said}");
     }
 
     #[test]

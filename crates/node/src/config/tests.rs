@@ -34,11 +34,11 @@ mtu = 1300
 mss = "off"
 block = 16384
 interface = "st-a"
-forward = ["peers", "10.1.2.3/16"]
+forward = ["peers", "10.1.0.0/16"]
 fwmark = 0x5354
 table = 7
 lockdown = true
-allow_outside = ["192.168.1.7/24", "fd01::/64"]
+allow_outside = ["192.168.1.0/24", "fd01::/64"]
 dns = ["10.1.0.53", "fd01::53"]
 dns_search = "corp.example"
 iv = "explicit"
@@ -66,7 +66,7 @@ packets = 100_000
 name = "site-b"
 public_key = "{KEY_A}"
 endpoint = "vpn.example.net:51820"
-allowed_ips = ["10.2.3.4/16", "10.2.0.0/16", "fd78::/64"]
+allowed_ips = ["10.2.0.0/16", "10.2.0.0/16", "fd78::/64"]
 keepalive = "25s"
 mtu = 1500
 payloads = "standard"
@@ -656,6 +656,24 @@ fn a_node_is_not_its_own_peer() {
     let found = Config::load(&file).unwrap_err().to_string();
     let expected = format!("5:14: this is the public key of this node ({public});");
     assert!(found.contains(&expected), "{found}");
+    let secret = own_key().expose();
+    let file = folder.write("site.toml", format!("{NODE}{}", peer(&secret, "")), 0o644);
+    let found = Config::load(&file).unwrap_err().to_string();
+    assert!(found.contains("5:14: this is the private key of this node") && !found.contains(&*secret), "{found}");
+}
+
+#[test]
+fn networks_have_no_bits_of_a_host() {
+    for (given, network, host) in
+        [("10.99.0.2/24", "10.99.0.0/24", "10.99.0.2/32"), ("2001:db8::1/64", "2001:db8::/64", "2001:db8::1/128")]
+    {
+        let said = format!("`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for");
+        for section in ["[[peer]]\nallowed_ips = X", "[node]\nallow_outside = X", "[[compress]]\nfrom = X"] {
+            let value = if section.starts_with("[[compress") { format!("\"{given}\"") } else { format!("[\"{given}\"]") };
+            let found = parse(&section.replace('X', &value)).unwrap_err().to_string();
+            assert!(found.contains(&said), "{section}: {found}");
+        }
+    }
 }
 
 #[test]

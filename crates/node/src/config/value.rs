@@ -70,8 +70,18 @@ pub fn size(given: &str) -> Result<u64, BadSize> {
     trimmed[..digits].parse::<u64>().ok().and_then(|count| count.checked_mul(scale)).ok_or_else(fail)
 }
 
-/// An address with its network; a lone address is a network of one.
+/// A network without bits of a host; a lone address is a network of one.
 pub(super) fn network(given: &str) -> Result<IpNet, Problem> {
+    let read = address(given)?;
+    let (network, host) = (read.trunc(), IpNet::from(read.addr()));
+    match read == network {
+        true => Ok(network),
+        false => Err(Problem::HostBits { given: given.trim().to_owned(), network, host }),
+    }
+}
+
+/// An address with its network; a lone address is a network of one.
+pub(super) fn address(given: &str) -> Result<IpNet, Problem> {
     let given = given.trim();
     let parsed = match given.contains('/') {
         true => given.parse().ok(),

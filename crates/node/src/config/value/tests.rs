@@ -44,7 +44,7 @@ fn sizes() {
 #[test]
 fn networks() {
     for (text, net) in [
-        ("10.77.0.1/24", "10.77.0.1/24"),
+        ("10.77.0.0/24", "10.77.0.0/24"),
         ("10.77.0.1", "10.77.0.1/32"),
         ("fd77::1", "fd77::1/128"),
         ("::/0", "::/0"),
@@ -52,8 +52,9 @@ fn networks() {
         assert_eq!(network(text).unwrap().to_string(), net);
     }
     for text in ["", "10.77.0.1/33", "10.77.0/24", "fd77::/129", "/24", "10.0.0.0/-1", "localhost"] {
-        assert!(network(text).is_err(), "{text}");
+        assert!(network(text).is_err() && address(text).is_err(), "{text}");
     }
+    assert_eq!(address("10.77.0.1/24").unwrap().to_string(), "10.77.0.1/24");
 }
 
 #[test]
