@@ -1,6 +1,7 @@
-//! Path probes, what changed at the other end, the kinds of datagram on the port, and the tunnel device's own header.
+//! Path probes, what changed at the other end, pieces of streams, the kinds of datagram on the port, and the tunnel device's own header.
 
 use strait_wire::demux::{DatagramKind, classify};
+use strait_wire::lane::{LaneHeader, PACKET_MAX};
 use strait_wire::{condition, probe, vnet};
 
 /// One buffer, read as each.
@@ -15,6 +16,13 @@ pub fn check(data: &[u8]) {
         let mut bytes = [0xff; condition::LEN];
         parsed.emit(&mut bytes).unwrap();
         assert_eq!((bytes[0], &bytes[2..]), (data[0], &data[2..condition::LEN]));
+    }
+    if let Ok((header, piece)) = LaneHeader::parse(data) {
+        let mut bytes = [0xff; PACKET_MAX];
+        let len = header.emit(&piece, &mut bytes);
+        // Zeros that need not travel may have.
+        assert!(len <= data.len());
+        assert_eq!(LaneHeader::parse(&bytes[..len]), Ok((header, piece)));
     }
     if let Ok((header, rest)) = vnet::Header::parse(data) {
         let mut bytes = [0; vnet::LEN];

@@ -82,4 +82,4 @@ pub use sa::{
 pub use sequence::Reserve;
 pub use source::Source;
 pub use strait_compress::history::HistoryScope;
-pub use stream_link::{StreamLink, StreamTrain};
+pub use stream_link::{LanePacket, StreamLink, StreamTrain};

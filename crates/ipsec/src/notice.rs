@@ -8,7 +8,7 @@ use strait_wire::condition::Condition;
 use strait_wire::sessionless::Acknowledgement;
 use strait_wire::{Esn, Spi};
 
-use crate::{PeerId, Place};
+use crate::{LanePacket, PeerId, Place};
 
 /// Something that the packet path cannot decide alone. Each is sent once per cause, not per packet.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +42,8 @@ pub enum Notice {
     Stopped(PeerId, Spi),
     /// Expanding takes so many times longer than calibrated: peers should know.
     Slower(f64),
+    /// A piece of a stream came inside ESP, or what the peer took of one.
+    Lane(Box<LanePacket>),
     /// What is compressed, how and why, was asked for.
     Explained(Box<Explanation>),
     /// What was decided on a class changed.

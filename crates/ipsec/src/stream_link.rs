@@ -1,11 +1,29 @@
-//! Datagrams of streams: QUIC's own, which leave through the queue and the pacer of their peer beside ESP.
+//! Datagrams of streams: QUIC's own, which leave through the queue and the pacer of their peer beside ESP; and pieces of streams that
+//! leave inside it.
 
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use strait_scheduler::{Rate, Tin};
+use strait_wire::lane::{LaneHeader, LanePiece};
+use strait_wire::{Esn, Spi};
 
 use crate::{PeerId, Place, Tally};
+
+/// An authentic packet of a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LanePacket {
+    /// The peer that sent it.
+    pub peer: PeerId,
+    /// The inbound association that brought it.
+    pub spi: Spi,
+    /// Its number there.
+    pub esn: Esn,
+    /// The header in front of the piece.
+    pub header: LaneHeader,
+    /// The piece, if it brings one.
+    pub piece: LanePiece,
+}
 
 /// Datagrams of one connection for a peer, sealed by QUIC: each `segment` bytes long, the last one perhaps shorter.
 #[derive(Debug)]
@@ -22,6 +40,8 @@ pub struct StreamTrain {
     pub flow: u16,
     /// Bytes of each datagram; the last may be shorter.
     pub segment: usize,
+    /// True for a packet of a lane in place of datagrams, which leaves inside ESP or not at all.
+    pub inside: bool,
     /// The datagrams one after another.
     pub bytes: Box<[u8]>,
 }
@@ -38,6 +58,8 @@ pub struct StreamLink {
     outer: AtomicU64,
     /// Sessions with the peer.
     sessions: Tally,
+    /// True where it takes pieces of streams inside ESP.
+    lanes: AtomicBool,
 }
 
 impl StreamLink {
@@ -71,9 +93,16 @@ impl StreamLink {
         self.sessions.get()
     }
 
-    /// Another session with the peer was agreed.
-    pub fn note_session(&self) {
+    /// Another session with the peer was agreed, in which it takes pieces of streams inside ESP, or does not.
+    pub fn note_session(&self, lanes: bool) {
+        self.lanes.store(lanes, Ordering::Relaxed);
         self.sessions.add(1);
+    }
+
+    /// True where the peer takes pieces of streams inside ESP.
+    #[must_use]
+    pub fn lanes(&self) -> bool {
+        self.lanes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn note_left(&self, bytes: usize) {

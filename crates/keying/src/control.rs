@@ -395,6 +395,7 @@ impl Control {
             }
             Notice::Stopped(id, spi) => self.hear_goodbye(id, spi, now),
             Notice::NeedsPeer(_)
+            | Notice::Lane(_)
             | Notice::InnerMtu(..)
             | Notice::Explained(_)
             | Notice::Decided(_)

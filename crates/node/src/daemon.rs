@@ -471,6 +471,8 @@ impl Daemon {
                         self.counters.refuse(Reason::UnknownDatagram);
                     }
                 }
+                // Before it could be logged: it is what a person types.
+                ToControl::Notice(Notice::Lane(packet)) => self.streams.lane(&packet, now),
                 ToControl::Notice(Notice::Explained(said)) => self.show(Some(&said)),
                 ToControl::Notice(Notice::Decided(decision)) => self.log_decision(&decision),
                 ToControl::Notice(Notice::NeedsPeer(to)) => {

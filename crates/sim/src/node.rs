@@ -510,7 +510,10 @@ impl SimNode {
             }
             while let Some(notice) = self.world.notices.pop_front() {
                 quiet = false;
-                self.control.notice(notice, now);
+                match notice {
+                    Notice::Lane(packet) => self.streams.lane(&packet, now),
+                    notice => self.control.notice(notice, now),
+                }
             }
             while let Some((from, ecn, datagram)) = self.world.control.pop_front() {
                 quiet = false;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use strait_clock::{Deadline, Time};
-use strait_ipsec::{PeerCounters, PeerId, Place, StreamTrain};
+use strait_ipsec::{LanePacket, PeerCounters, PeerId, Place, StreamTrain};
 use strait_keying::{Control, StreamTransport};
 use strait_stream::{
     EXPORTED, StreamEvent, StreamKey, StreamLost, StreamPriority, StreamRead, StreamSettings, Streams,
@@ -147,6 +147,10 @@ impl SimStreams {
     #[must_use]
     pub fn answered(&self, key: StreamKey) -> u64 {
         self.reading.get(&key).map_or(0, |reading| reading.read)
+    }
+
+    pub(crate) fn lane(&mut self, packet: &LanePacket, now: Time) {
+        self.core.lane(packet, now);
     }
 
     pub(crate) fn poll_timeout(&self) -> Option<Deadline> {

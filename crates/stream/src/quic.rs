@@ -9,6 +9,7 @@
 //!                           transport parameters, congestion control        quic/transport.rs, quic/follow.rs
 //!                           what QUIC gets of each stream, and when         quic/feed.rs, quic/unsent.rs
 //!                           datagrams out, no more than the queue lets go   quic/depart.rs
+//!                           short pieces inside ESP, beside QUIC            quic/lane.rs, quic/lanes.rs
 //! strait-ipsec   Outbound   fair queue, pacer                               outbound/streams.rs
 //! ```
 //!
@@ -21,6 +22,8 @@ mod drive;
 mod event;
 mod feed;
 mod follow;
+mod lane;
+mod lanes;
 mod open;
 mod peer;
 mod pool;

@@ -1,6 +1,8 @@
 //! AGGFRAG payloads under ESP next header 144: many packets, or pieces of them, in one (RFC 9347 section 6.1).
 
-use crate::{Malformed, block, condition, field, history, missing, probe, repetition, sessionless, symbol};
+use crate::{
+    Malformed, block, condition, field, history, lane, missing, probe, repetition, sessionless, symbol,
+};
 
 mod blocks;
 
@@ -49,6 +51,8 @@ pub enum Subtype {
     CacheQuestion,
     /// The answer to that.
     CacheDigests,
+    /// A piece of a stream, or what was taken of one.
+    Lane,
     /// A sub-type that this node does not know.
     Unknown(u8),
 }
@@ -70,6 +74,7 @@ pub fn subtype(payload: &[u8]) -> Option<Subtype> {
         history::RECEIPTS | history::BLOCK_RECEIPTS => Subtype::Receipts,
         history::CACHE_QUESTION => Subtype::CacheQuestion,
         history::CACHE_DIGESTS => Subtype::CacheDigests,
+        lane::SUBTYPE.. => Subtype::Lane,
         other => Subtype::Unknown(other),
     })
 }

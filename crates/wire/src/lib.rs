@@ -34,6 +34,7 @@ pub mod history;
 pub mod icmp;
 pub mod ip;
 pub mod ipcomp;
+pub mod lane;
 pub mod malformed;
 pub mod missing;
 pub mod probe;

@@ -261,6 +261,7 @@ pub fn probe_demux_vnet_seeds() -> Vec<Seed> {
         ("probe_demux_vnet", "request", request),
         ("probe_demux_vnet", "answer", answer),
         ("probe_demux_vnet", "goodbye", goodbye),
+        ("probe_demux_vnet", "lane", vec![0xf9, 0xca, 0, 0, 1, 0, 0x11, 7, 0, 0]),
         ("probe_demux_vnet", "offload", offload.to_vec()),
         ("probe_demux_vnet", "keepalive", vec![0xff]),
         ("probe_demux_vnet", "quic", vec![0xc0; 20]),

@@ -126,6 +126,8 @@ pub(super) struct PeerMemory {
     pub(super) requests: Budget,
     /// What it says of this node's headers.
     pub(super) acknowledgements: Budget,
+    /// Its pieces of streams.
+    pub(super) pieces: Budget,
     /// Its questions for what is held of its byte caches.
     pub(super) questions: Budget,
     /// How long a repair takes.
@@ -379,6 +381,7 @@ impl Associations {
             probes: peer_messages::probes(),
             requests: peer_messages::requests(),
             acknowledgements: peer_messages::acknowledgements(),
+            pieces: peer_messages::pieces(),
             questions: peer_messages::questions(),
             repair_round: RepairRound::default(),
             history: PeerHistory::new(caches),

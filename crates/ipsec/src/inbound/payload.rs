@@ -79,6 +79,7 @@ impl<I: Inlet> Unpacker<'_, I> {
             Subtype::Condition => self.condition(opened.origin, payload),
             Subtype::Missing => self.missing(opened.origin, payload),
             Subtype::Acknowledgement => self.acknowledgement(opened.origin, payload),
+            Subtype::Lane => self.lane(opened.origin, opened.esn, payload),
             // Only as what the peer sent is it taken apart, not inside another, and not where repair was not agreed.
             Subtype::Repetition | Subtype::RepairSymbol | Subtype::Unknown(_) => Err(Reason::UnknownPayload),
         }

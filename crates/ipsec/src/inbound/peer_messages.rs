@@ -5,15 +5,16 @@ use core::time::Duration;
 use strait_scheduler::Budget;
 use strait_wire::condition::Condition;
 use strait_wire::delivery::Delivery;
+use strait_wire::lane::LaneHeader;
 use strait_wire::missing::MissingRanges;
 use strait_wire::sessionless::Acknowledgement;
-use strait_wire::{aggfrag, probe};
+use strait_wire::{Esn, aggfrag, probe};
 
 use super::payload::Unpacker;
 use super::{Inlet, Origin};
 use crate::orders::SenderOrder;
 use crate::reports::ReceivedReport;
-use crate::{Notice, Payloads, Reason};
+use crate::{LanePacket, Notice, Payloads, Reason};
 
 /// Reports come no more often than every 20 ms; half of that leaves room for what the path changes.
 const HEARD_APART: Duration = Duration::from_millis(10);
@@ -57,6 +58,16 @@ const ACKNOWLEDGEMENTS_BURST: u64 = 16;
 /// A peer's budget of acknowledgements.
 pub(super) fn acknowledgements() -> Budget {
     Budget::new(ACKNOWLEDGEMENTS, ACKNOWLEDGEMENTS_BURST)
+}
+
+/// Pieces of streams a second, and so many at once: a keyboard repeats a key that is held down 30 times a second (PS/2,
+/// command 0xF3), on each of eight lanes.
+const PIECES: u64 = 240;
+const PIECES_BURST: u64 = 64;
+
+/// A peer's budget of pieces.
+pub(super) fn pieces() -> Budget {
+    Budget::new(PIECES, PIECES_BURST)
 }
 
 /// Where a delivery report is.
@@ -159,6 +170,21 @@ impl<I: Inlet> Unpacker<'_, I> {
             return Err(Reason::TooOften);
         }
         self.inlet.notice(Notice::Acknowledged(origin.peer, acknowledgement));
+        Ok(())
+    }
+
+    /// A piece of a stream, or what the peer took of one.
+    pub(super) fn lane(&mut self, origin: Origin, esn: Esn, payload: &[u8]) -> Result<(), Reason> {
+        if !matches!(self.inbox.payloads, Payloads::Strait { .. }) {
+            return Err(Reason::UnknownPayload);
+        }
+        let (header, piece) = LaneHeader::parse(payload).map_err(|_| Reason::MalformedEsp)?;
+        let Some(memory) = self.peers.get_mut(&origin.peer) else { return Ok(()) };
+        if !memory.pieces.take(1, origin.now) {
+            return Err(Reason::TooOften);
+        }
+        let packet = LanePacket { peer: origin.peer, spi: self.inbox.spi, esn, header, piece };
+        self.inlet.notice(Notice::Lane(Box::new(packet)));
         Ok(())
     }
 

@@ -192,19 +192,21 @@ impl InboundRepair {
 
 /// Whether a payload may have passed datagrams that its sender had sealed before: what is sent again or asked for, and what is promoted.
 fn may_pass(next: Protocol, tos: Tos, payload: &[u8]) -> bool {
-    let repairs = || matches!(aggfrag::subtype(payload), Some(Subtype::Repetition | Subtype::Missing));
+    let goes_first =
+        || matches!(aggfrag::subtype(payload), Some(Subtype::Repetition | Subtype::Missing | Subtype::Lane));
     Tin::of_dscp(tos.dscp()) == Tin::Interactive
-        || next == Protocol::AGGFRAG && (repairs() || is_prompt_block(payload))
+        || next == Protocol::AGGFRAG && (goes_first() || is_prompt_block(payload))
 }
 
 /// Whether a payload need not wait until losses before it are repaired: the sender says so, or it is of the interactive class, or
-/// nothing but an acknowledgement.
+/// nothing but an acknowledgement, or a piece of a stream.
 fn passes(next: Protocol, tos: Tos, payload: &[u8]) -> bool {
     if Tin::of_dscp(tos.dscp()) == Tin::Interactive {
         return true;
     }
     match next {
         Protocol::IPIP | Protocol::IPV6 => is_pure_acknowledgement(payload),
+        Protocol::AGGFRAG if aggfrag::subtype(payload) == Some(Subtype::Lane) => true,
         _ => is_prompt_block(payload),
     }
 }

@@ -21,6 +21,10 @@ impl Outbound {
         let Some(link) = self.links.get_mut(&train.peer) else { return self.counters.refuse(Reason::NoPeer) };
         link.refresh(now);
         let tx = &mut self.stages.context(link, now, outlet);
+        if train.inside {
+            let sent = self.stages.transmitter.send_piece(tx, &train.bytes);
+            return sent.unwrap_or_else(|reason| self.counters.refuse(reason));
+        }
         // What is urgent, logins among it, waits among ordinary packets: it is what people wait for.
         if train.tin == Tin::Bulk && !tx.admits(Tin::Bulk) {
             let datagrams = train.bytes.len().div_ceil(train.segment.max(1));

@@ -3,6 +3,7 @@
 mod bundle;
 mod headers;
 mod history;
+mod lane;
 mod lone;
 mod probes;
 mod repeat;

@@ -25,6 +25,7 @@ pub(super) const REPAIR: u8 = 12;
 pub(super) const HISTORY: u8 = 14;
 pub(super) const DIRECT: u8 = 15;
 pub(super) const CACHES: u8 = 16;
+pub(super) const LANES: u8 = 17;
 
 /// The bit of the repair field that says that the link out has a rate.
 const PACED: u8 = 1;
@@ -106,6 +107,8 @@ pub struct Capabilities {
     pub history: HistoryTerms,
     /// Whether it takes ESP directly behind IP; nothing is sent so unless both ends do. It is said in a handshake only.
     pub direct: DirectEsp,
+    /// True if it takes pieces of streams inside ESP. It is said in a handshake only.
+    pub lanes: bool,
     /// How fast it expands; may say nothing.
     pub expansion: Expansion,
 }
@@ -129,6 +132,7 @@ impl Capabilities {
             repair: LossRepair::Unpaced,
             history: HistoryTerms::NONE,
             direct: DirectEsp::Off,
+            lanes: true,
             expansion: Expansion::default(),
         }
     }
@@ -161,6 +165,7 @@ impl Capabilities {
             repair: read_repair(fields)?,
             history: read_history(fields)?,
             direct: read_direct(fields)?,
+            lanes: read_lanes(fields)?,
             expansion: read_expansion(fields)?,
         })
     }
@@ -213,10 +218,18 @@ impl Capabilities {
         if self.direct == DirectEsp::Taken {
             writer.field(DIRECT, &[1]);
         }
+        if self.lanes {
+            writer.field(LANES, &[1]);
+        }
         let speeds: Vec<[u8; 5]> = self.expansion.iter().map(emit_speed).collect();
         if !speeds.is_empty() {
             writer.field(EXPANSION, speeds.as_flattened());
         }
+    }
+
+    /// True if it is sent pieces of streams inside ESP.
+    pub(crate) fn takes_lanes(&self) -> bool {
+        self.lanes && self.format == PayloadFormat::Strait
     }
 
     /// What this end and the other do with every byte under `suite`, as far as both have said.
@@ -327,6 +340,17 @@ fn read_direct(fields: &Fields<'_>) -> Result<DirectEsp, MessageError> {
         0 => Ok(DirectEsp::Off),
         1 => Ok(DirectEsp::Taken),
         given => Err(MessageError::Value { field: "direct", given: given.into() }),
+    }
+}
+
+/// True if pieces of streams may come inside ESP; an end that does not say it takes none.
+fn read_lanes(fields: &Fields<'_>) -> Result<bool, MessageError> {
+    if fields.get(LANES).is_none() {
+        return Ok(false);
+    }
+    match fields.u8(LANES, "lanes")? {
+        said @ (0 | 1) => Ok(said == 1),
+        given => Err(MessageError::Value { field: "lanes", given: given.into() }),
     }
 }
 

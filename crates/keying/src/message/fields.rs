@@ -12,7 +12,7 @@ pub(super) struct Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// Tags from 0 to here are known.
-    const TAGS: usize = 17;
+    const TAGS: usize = 18;
 
     /// Cuts `bytes`, which begin at byte `at` of the message, into fields.
     pub(super) fn parse(bytes: &'a [u8], at: usize) -> Result<Fields<'a>, MessageError> {
@@ -107,6 +107,7 @@ fn name(tag: u8) -> &'static str {
         c::HISTORY => "history",
         c::DIRECT => "direct",
         c::CACHES => "caches",
+        c::LANES => "lanes",
         c::EXPANSION => "expansion",
         _ => "reserved",
     }

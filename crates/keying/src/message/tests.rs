@@ -101,6 +101,7 @@ fn a_field_missing_twice_or_of_another_length_is_refused() {
                 | capabilities::REPAIR
                 | capabilities::EXPANSION
                 | capabilities::COSTS
+                | capabilities::LANES
         );
         let mut without = original.clone();
         without.remove(place);
@@ -272,6 +273,7 @@ fn any_capabilities() -> impl Strategy<Value = Capabilities> {
                     _ => HistoryTerms { contexts: mtu, epoch: cap, caches: CacheList::of(caches) },
                 },
                 direct: if cap % 2 == 0 { DirectEsp::Off } else { DirectEsp::Taken },
+                lanes: cap % 3 == 0,
                 expansion: speeds
                     .into_iter()
                     .filter_map(|(codec, nanos)| Some((Codec::from_id(codec)?, nanos)))
@@ -324,6 +326,24 @@ fn an_end_that_does_not_say_that_it_takes_esp_behind_ip_takes_none() {
     assert_eq!(said(Some(vec![1])), Ok(DirectEsp::Taken));
     assert_eq!(said(Some(vec![2])), Err(MessageError::Value { field: "direct", given: 2 }));
     assert_eq!(said(Some(vec![1, 1])), Err(MessageError::Length { field: "direct", given: 2 }));
+}
+
+#[test]
+fn an_end_that_does_not_say_that_it_takes_pieces_of_streams_takes_none() {
+    let said = |bytes: Option<Vec<u8>>| {
+        let mut fields = fields();
+        fields.retain(|(tag, _)| *tag != capabilities::LANES);
+        fields.extend(bytes.map(|bytes| (capabilities::LANES, bytes)));
+        match parse_fields(&fields) {
+            Ok(Message::Offer(terms)) => Ok(terms.capabilities.takes_lanes()),
+            Ok(other) => panic!("{other:?}"),
+            Err(error) => Err(error),
+        }
+    };
+    assert_eq!([None, Some(vec![0]), Some(vec![1])].map(said), [Ok(false), Ok(false), Ok(true)]);
+    assert_eq!(said(Some(vec![2])), Err(MessageError::Value { field: "lanes", given: 2 }));
+    let standard = Capabilities { format: PayloadFormat::Standard, ..Capabilities::typical() };
+    assert!(!standard.takes_lanes());
 }
 
 #[test]

@@ -69,6 +69,7 @@ impl Config {
             history: HistoryTerms { caches: self.cache_list(), ..HistoryTerms::NONE },
             // Not before there are sockets for it.
             direct: DirectEsp::Off,
+            lanes: true,
             expansion,
         }
     }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::task::Poll;
 
 use strait_clock::Time;
-use strait_ipsec::{PeerCounters, PeerId, Place, StreamTrain};
+use strait_ipsec::{LanePacket, PeerCounters, PeerId, Place, StreamTrain};
 use strait_kerberos::{BINDING_LABEL, Binding};
 use strait_keying::Control;
 use strait_scheduler::{Budget, Rate};
@@ -202,6 +202,11 @@ impl StreamRelay {
                 return;
             }
         }
+    }
+
+    /// Takes what came inside ESP for a stream.
+    pub(super) fn lane(&mut self, packet: &LanePacket, now: Time) {
+        self.core.lane(packet, now);
     }
 
     /// Cuts all streams without a word to the peers, together with the key manager.

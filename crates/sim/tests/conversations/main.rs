@@ -23,6 +23,7 @@ mod hub_away;
 mod hub_of_forty;
 mod idle_is_silent;
 mod kept_memory;
+mod keystrokes;
 mod link_down_and_up;
 mod link_rate_estimate;
 mod lone_packets;

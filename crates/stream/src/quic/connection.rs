@@ -12,6 +12,7 @@ use strait_keying::{Epoch, LentConnection, PublicKey, Role};
 
 use super::feed::Feed;
 use super::follow::FollowedRate;
+use super::lane::Lane;
 use super::transport::{UNSENT, WINDOW};
 use super::unsent::UnsentBytes;
 use super::watch::Watch;
@@ -62,6 +63,10 @@ pub(super) struct LiveStream {
     pub(super) says: bool,
     hears: bool,
     pub(super) unsent: UnsentBytes,
+    /// Its way beside QUIC, if it has one.
+    pub(super) lane: Option<Lane>,
+    /// True until something of it was read, so that it may have a lane that the peer names.
+    pub(super) fresh: bool,
 }
 
 impl LiveConnection {
@@ -141,9 +146,16 @@ impl LiveConnection {
     }
 
     /// Opens a stream, if the peer allows one more.
-    pub(super) fn open(&mut self, key: StreamKey, priority: StreamPriority, now: Time) -> Option<StreamId> {
+    pub(super) fn open(
+        &mut self,
+        key: StreamKey,
+        (priority, lane): (StreamPriority, Option<Lane>),
+        now: Time,
+    ) -> Option<StreamId> {
         let id = self.quic.streams().open(Dir::Bi)?;
         self.insert(id, key, priority, now);
+        let stream = self.streams.get_mut(&id)?;
+        (stream.lane, stream.fresh) = (lane, false);
         Some(id)
     }
 
@@ -156,18 +168,13 @@ impl LiveConnection {
         // It is new, so it cannot be over.
         let _ = self.quic.send_stream(id).set_priority(priority as i32);
         let unsent = UnsentBytes::default();
-        self.streams.insert(id, LiveStream { key, priority, says: true, hears: true, unsent });
+        let stream = LiveStream { key, priority, says: true, hears: true, unsent, lane: None, fresh: true };
+        self.streams.insert(id, stream);
         self.watch.used(now);
     }
 
-    /// What came, and whether there is something to say about it.
-    pub(super) fn read(
-        &mut self,
-        id: StreamId,
-        most: usize,
-        now: Time,
-    ) -> (Result<StreamRead, StreamLost>, bool) {
-        self.watch.used(now);
+    /// The bytes that QUIC has, and whether there is something to say about them.
+    pub(super) fn read_quic(&mut self, id: StreamId, most: usize) -> (Result<StreamRead, StreamLost>, bool) {
         let mut stream = self.quic.recv_stream(id);
         let mut chunks = match stream.read(true) {
             Ok(chunks) => chunks,
@@ -269,10 +276,12 @@ impl LiveConnection {
 
     pub(super) fn timeout(&mut self, epoch: Epoch, now: Time) {
         self.quic.handle_timeout(epoch.instant(now));
+        self.give_late(now);
         self.note_due(epoch);
     }
 
     pub(super) fn note_due(&mut self, epoch: Epoch) {
-        self.due = self.quic.poll_timeout().map_or(Time::MAX, |due| epoch.time(due));
+        let quic = self.quic.poll_timeout().map(|due| epoch.time(due));
+        self.due = quic.into_iter().chain(self.lanes_due()).min().unwrap_or(Time::MAX);
     }
 }

@@ -43,6 +43,12 @@ impl Streams {
             // The rest waits for the session.
             return None;
         }
+        if peer.counters.stream.lanes()
+            && let Some(packet) = connection.next_packet(now)
+        {
+            connection.note_due(self.pool.epoch);
+            return Some(Box::new(inside(connection, packet)));
+        }
         let mut room = peer.room(now);
         if room < unit && connection.presses() && peer.may_press() {
             room = unit;
@@ -90,6 +96,21 @@ fn train(
         // Which of those under way: of two with one number, each would have half a turn.
         flow: (connection.handle.0 % 65_536) as u16,
         segment,
+        inside: false,
         bytes: bytes.into(),
+    }
+}
+
+/// A packet of a lane, for which no queue has to have room.
+fn inside(connection: &LiveConnection, packet: Box<[u8]>) -> StreamTrain {
+    StreamTrain {
+        peer: connection.peer,
+        to: connection.remote(),
+        early: None,
+        tin: Tin::Normal,
+        flow: 0,
+        segment: packet.len(),
+        inside: true,
+        bytes: packet,
     }
 }

@@ -106,6 +106,7 @@ impl LiveConnection {
     pub(super) fn finish(&mut self, id: StreamId) -> Result<(), StreamLost> {
         let stream = self.streams.get_mut(&id).ok_or(StreamLost::Unknown)?;
         stream.unsent.ends = true;
+        stream.call_back();
         if stream.unsent.len > 0 {
             return Ok(());
         }
@@ -227,25 +228,27 @@ impl LiveConnection {
     fn give(&mut self, id: StreamId, most: u64) {
         self.feed.turn = Some(id);
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        let (unsent, mut given) = (&mut stream.unsent, 0);
+        let mut given = 0;
         while given < most
-            && let Some(mut bytes) = unsent.next(most - given)
+            && let Some(mut bytes) = stream.next(most - given)
         {
             let written = self.quic.send_stream(id).write_chunks(core::slice::from_mut(&mut bytes));
-            unsent.put_back(bytes);
+            stream.put_back(bytes);
             match written {
                 Ok(written) => given += written.bytes as u64,
                 Err(WriteError::Blocked) => {
-                    unsent.stuck = true;
+                    stream.unsent.stuck = true;
                     break;
                 }
                 // An event says so.
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => {
-                    unsent.clear();
+                    stream.unsent.clear();
                     return;
                 }
             }
         }
+        stream.note_given(given);
+        let unsent = &mut stream.unsent;
         unsent.given += given;
         *self.feed.unsent_of(stream.priority) += given;
         if unsent.len == 0 && unsent.ends {

@@ -28,7 +28,7 @@ const IDLE: u32 = 900_000;
 /// is out of order is acknowledged at once.
 const ACKNOWLEDGED: u8 = 10;
 /// A link that is slower is thin: its datagrams are not spent on probes of its MTU, one of which takes 24 ms of this.
-const THIN: u64 = 500_000;
+pub(super) const THIN: u64 = 500_000;
 /// What every path is taken to carry, and what most carry: the least that an IPv6 link may have (RFC 8200 section 5), and an Ethernet.
 const PATHS: (u16, u16) = (1280, 1500);
 /// The search ends when no more than this is to be gained: more than half of what lies between, so that the first probe is the

@@ -19,6 +19,8 @@ pub(super) struct UnsentBytes {
     pub(super) awaited: bool,
     /// Bytes that QUIC has got since it was certain to have none.
     pub(super) given: u64,
+    /// Those in front that are a record already.
+    pub(super) framed: u64,
 }
 
 impl UnsentBytes {
@@ -54,8 +56,17 @@ impl UnsentBytes {
         let front = self.chunks.front_mut()?;
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let next = if front.len() > most { Some(front.split_to(most)) } else { self.chunks.pop_front() };
-        self.len -= next.as_ref().map_or(0, |next| next.len() as u64);
+        let len = next.as_ref().map_or(0, |next| next.len() as u64);
+        (self.len, self.framed) = (self.len - len, self.framed.saturating_sub(len));
         next
+    }
+
+    /// Puts a record in front: its head, and its content, which was taken off the front.
+    pub(super) fn frame(&mut self, head: Bytes, content: Bytes) {
+        let len = (head.len() + content.len()) as u64;
+        self.put_back(content);
+        self.put_back(head);
+        self.framed = len;
     }
 
     /// Puts back what QUIC did not take.

@@ -110,6 +110,7 @@ fn subtypes() {
             0xf4 => Subtype::Repetition,
             0xf5 => Subtype::RepairSymbol,
             0xf6 => Subtype::Acknowledgement,
+            0xf8.. => Subtype::Lane,
             other => Subtype::Unknown(other),
         };
         assert_eq!(subtype(&[first]), Some(expected));

@@ -135,7 +135,7 @@ fn streams_stay_in_udp() {
             sender.send(&noise(9, 1000).packet(), &PLAIN);
             let (to, bytes) = (endpoint(), vec![0x40; 900].into());
             let (peer, tin, flow, segment, early) = (PEER, Tin::Bulk, 7, 300, None);
-            let train = StreamTrain { peer, to, early, tin, flow, segment, bytes };
+            let train = StreamTrain { peer, to, early, tin, flow, segment, inside: false, bytes };
             sender.order(Order::Stream(Box::new(train)));
         }
         sender.drain();

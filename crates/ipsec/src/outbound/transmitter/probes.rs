@@ -42,7 +42,7 @@ impl Transmitter {
     }
 
     /// A probe directly behind IP, if one is due.
-    fn probe_direct(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
+    pub(super) fn probe_direct(&mut self, tx: &mut TxContext<'_, impl Outlet>) {
         let heard = &tx.link.spec.counters.in_datagrams;
         if let Some(DirectProbe { id, again }) = tx.link.association.direct.poll(tx.now, heard) {
             let probe = Probe { kind: ProbeKind::Request, id, size: ANY_SIZE };
