@@ -65,6 +65,7 @@ mod tests {
             "strait-lab lab sched --trace a.pcap --figures figures --json",
             "strait-lab lab klogin --quick --json",
             "strait-lab lab klogin --sshd /usr/sbin/sshd --csv",
+            "strait-lab lab klogin --line 28.8kbit --rtt 300ms --file listing.txt --quick",
             "strait-lab lab broker --file counts.tsv --figures figures --quick --csv",
             "strait-lab lab broker --measure --quick --strait /usr/bin/strait",
             "strait-lab lab broker --measure slow fast --json",

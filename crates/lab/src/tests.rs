@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::broker::broker;
 use crate::enskip::EnskipLab;
 use crate::history::history;
-use crate::klogin::KloginLab;
+use crate::klogin::{KloginLab, OwnLine};
 use crate::sched::{PacketTrace, scheduling};
 use crate::vpn::{self, PipelineSize};
 use crate::{Corpus, Effort, LabReport, StepNote};
@@ -24,7 +24,8 @@ fn twice(reports: &[LabReport]) -> Vec<String> {
 fn no_two_tables_have_one_name() {
     let (quick, corpus, tell) = (Effort::Quick, Corpus::generated(), &mut |_: StepNote<'_>| {});
     let hosts = || Err("none".to_owned());
-    let klogin = KloginLab { effort: quick, hosts: hosts(), strait: None, sshd: None };
+    let klogin =
+        KloginLab { effort: quick, hosts: hosts(), strait: None, sshd: None, own: OwnLine::default() };
     let enskip = EnskipLab { effort: quick, hosts: hosts(), strait: None, file: None };
     let [clients, processors] = [3, 2].map(|number| number.try_into().unwrap());
     let reports = [

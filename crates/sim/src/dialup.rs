@@ -1,7 +1,7 @@
 //! A dial-up connection of the 1990s: PPP over serial ports, and two modems between them that compress and frame what they carry.
 //!
 //! ```text
-//! host    PPP, with or without compressed headers            vj.rs (RFC 1144), hdlc.rs (RFC 1662)
+//! host    PPP, with or without compressed headers            vj.rs (RFC 1144), iphc.rs (RFC 2507), hdlc.rs (RFC 1662)
 //!  |      serial port, ten bits an octet, hardware flow control
 //! modem   V.42bis, or characters as they are                 encoder.rs dictionary.rs decoder.rs (ITU-T V.42bis)
 //!  |      LAPM frames of up to 128 octets                    hdlc.rs (ITU-T V.42)
@@ -19,6 +19,7 @@ mod dictionary;
 mod direction;
 mod encoder;
 mod hdlc;
+mod iphc;
 mod vj;
 
 use core::time::Duration;
@@ -28,6 +29,7 @@ use strait_clock::Time;
 pub use decoder::{V42bisDecoder, V42bisError};
 pub use direction::{DialUpTally, DialUpWay};
 pub use encoder::V42bisEncoder;
+pub use iphc::{IphcCompressor, IphcExpander, IphcPacket};
 pub use vj::{VjCompressor, VjExpander, VjPacket};
 
 /// Codewords that are commands in compressed mode (V.42bis table 1).
@@ -87,6 +89,17 @@ impl Default for V42bisSettings {
     }
 }
 
+/// The headers that hosts compress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeaderCompression {
+    /// None.
+    Off,
+    /// Those of TCP (RFC 1144), as every PPP has it.
+    Tcp,
+    /// Those of UDP and ESP (RFC 2507 and 3544), as routers have it; of TCP none.
+    NotTcp,
+}
+
 /// What a connection is like; the default is that of Braun, Claffy and Gross, *Measured interference of network security mechanisms
 /// with network performance* (1995), as far as they say.
 #[derive(Clone, Copy, Debug)]
@@ -97,8 +110,8 @@ pub struct DialUpSettings {
     pub port: u64,
     /// How modems compress, if they do.
     pub v42bis: Option<V42bisSettings>,
-    /// Whether hosts compress headers.
-    pub compressed_headers: bool,
+    /// The headers that hosts compress.
+    pub headers: HeaderCompression,
     /// From the end of a frame on the line to its first octet at the far port: what both modems need to make sounds of bits and
     /// bits of sounds. Tens of milliseconds with V.32bis, whose trellis code has both wait.
     pub delay: Duration,
@@ -110,7 +123,7 @@ impl Default for DialUpSettings {
             line: 14_400,
             port: 38_400,
             v42bis: Some(V42bisSettings::default()),
-            compressed_headers: true,
+            headers: HeaderCompression::Tcp,
             delay: Duration::from_millis(40),
         }
     }

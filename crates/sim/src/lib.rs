@@ -40,8 +40,9 @@ mod tcp;
 
 pub use conversation::{Conversation, ConversationTally, Filler};
 pub use dialup::{
-    DialUp, DialUpSettings, DialUpTally, DialUpWay, V42bisDecoder, V42bisEncoder, V42bisError,
-    V42bisSettings, VjCompressor, VjExpander, VjPacket,
+    DialUp, DialUpSettings, DialUpTally, DialUpWay, HeaderCompression, IphcCompressor, IphcExpander,
+    IphcPacket, V42bisDecoder, V42bisEncoder, V42bisError, V42bisSettings, VjCompressor, VjExpander,
+    VjPacket,
 };
 pub use halves::{Halves, HalvesSettings};
 pub use host::{Delivered, SimHost};

@@ -1,7 +1,7 @@
 //! Seeds of what modems and dialled lines compress.
 
-use strait_clock::Random;
-use strait_sim::{V42bisEncoder, V42bisSettings, VjCompressor, VjPacket};
+use strait_clock::{Random, Time};
+use strait_sim::{IphcCompressor, IphcPacket, V42bisEncoder, V42bisSettings, VjCompressor, VjPacket};
 use strait_wire::Protocol;
 
 use super::Seed;
@@ -62,7 +62,21 @@ pub fn vj_seeds() -> Vec<Seed> {
     });
     let odd =
         [of(1, b"short"), of(2, &[0x0f, 0, 0]), of(3, b""), of(2, &[0x40, 16, 0, 0]), of(2, &[0x7f, 0, 1])];
+    let mut contexts = IphcCompressor::default();
+    let flows = [
+        v4(Protocol::UDP, 0x4000, &datagram(b"one")),
+        v4(Protocol::UDP, 0x4000, &datagram(b"two")),
+        v4(Protocol::ESP, 0x4000, &[4, 1, 2, 3, 0, 0, 0, 1, 9, 9]),
+        v4(Protocol::ESP, 0x4000, &[4, 1, 2, 3, 0, 0, 0, 2, 8, 8]),
+    ];
+    let told = flows.iter().flat_map(|packet| match contexts.compress(packet, Time::ZERO) {
+        IphcPacket::Plain(packet) => of(4, &packet),
+        IphcPacket::Full(packet) => of(5, &packet),
+        IphcPacket::Compressed(packet) => of(6, &packet),
+    });
     vec![
+        ("vj", "contexts", flows.iter().flat_map(|packet| of(4, packet)).collect()),
+        ("vj", "told", told.collect()),
         ("vj", "packets", packets.iter().flat_map(|packet| of(0, packet)).collect()),
         ("vj", "sent", sent.collect()),
         ("vj", "odd", odd.concat()),

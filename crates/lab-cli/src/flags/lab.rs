@@ -2,6 +2,7 @@
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueHint};
@@ -146,6 +147,15 @@ pub(crate) struct LabKlogin {
     /// The server of OpenSSH into which keystrokes go as well [default: /usr/sbin/sshd, if it is there]
     #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
     pub(crate) sshd: Option<PathBuf>,
+    /// The rate of a line of your own, such as 28.8kbit: keystrokes go over it, and a file beside the paper's [default: 14.4kbit]
+    #[arg(long, value_name = "RATE")]
+    pub(crate) line: Option<Rate>,
+    /// Its round trip without what packets take by their length, such as 300ms [default: 80ms]
+    #[arg(long, value_name = "TIME", value_parser = strait_node::config::duration)]
+    pub(crate) rtt: Option<Duration>,
+    /// Also send this file over it, its first 1,000,000 bytes at most [default: the paper's text]
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
     /// What is printed (each keystroke with its packets with --json), and how much is made.
     #[command(flatten)]
     pub(crate) output: LabOutput,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use strait_lab::klogin::{KeystrokeRow, KloginLab};
+use strait_lab::klogin::{KeystrokeRow, KloginLab, OwnLine};
 use strait_testbed::sandbox;
 
 use super::{csv, measured, shown_with};
@@ -15,7 +15,8 @@ pub(super) fn run(flags: &LabKlogin) -> CommandResult {
     let hosts = sandbox::enter().map_err(|error| error.to_string());
     let made = measured(&flags.output, |effort, tell| {
         let strait = flags.program.path().ok();
-        KloginLab { effort, hosts, strait, sshd: flags.sshd.clone() }.run(tell)
+        let own = OwnLine { rate: flags.line, round_trip: flags.rtt, file: flags.file.clone() };
+        KloginLab { effort, hosts, strait, sshd: flags.sshd.clone(), own }.run(tell)
     })?;
     shown_with(
         &flags.output,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use strait_compress::Codecs;
 use strait_scheduler::Rate;
-use strait_sim::DialUpSettings;
+use strait_sim::{DialUpSettings, HeaderCompression};
 
 use super::cipher::{self, FileCipher};
 use super::files;
@@ -31,7 +31,7 @@ impl ModemCase {
         match self {
             ModemCase::Compressing => settings,
             ModemCase::Off => DialUpSettings { v42bis: None, ..settings },
-            ModemCase::WholeHeaders => DialUpSettings { compressed_headers: false, ..settings },
+            ModemCase::WholeHeaders => DialUpSettings { headers: HeaderCompression::Off, ..settings },
         }
     }
 }
@@ -135,10 +135,10 @@ impl FtpGrid {
         };
         let shown = [(FileCipher::Plain, false), (FileCipher::Aes, false), (FileCipher::Aes, true)];
         let mut today = Vec::new();
-        for rate in LINKS.iter().filter_map(|(_, bits)| Rate::from_bits(*bits)) {
+        for link in LINKS.iter().filter_map(|(_, bits)| Some((Rate::from_bits(*bits)?, transfer::DELAY))) {
             let [plain, aes, both] =
-                shown.map(|(cipher, before)| transfer::over_link(rate, text(cipher, before)));
-            let tunnel = transfer::through_tunnel(rate, text(FileCipher::Plain, false));
+                shown.map(|(cipher, before)| transfer::over_link(link, text(cipher, before)));
+            let tunnel = transfer::through_tunnel(link, text(FileCipher::Plain, false));
             today.push([
                 plain,
                 aes,

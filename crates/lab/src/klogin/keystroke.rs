@@ -11,10 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use strait_sim::DialUpSettings;
+use strait_sim::{DialUpSettings, HeaderCompression};
 use strait_testbed::{DialledLine, FrameDirection, Namespace, Relay, TwoHosts};
 
 use record::{RecordAcks, RecordWrites};
+use strait::LoginOptions;
 
 use super::KloginLab;
 use crate::error::Error;
@@ -80,26 +81,35 @@ trait LoginSession {
 /// How a program starts; nothing when it is not there.
 type StartLogin = fn(&TwoHosts, &KloginLab) -> Result<Option<Box<dyn LoginSession>>, Error>;
 
-/// A program: its name, the paper's row, the largest packet of its line, how it starts.
-type LoginProgram = (&'static str, Option<usize>, u32, StartLogin);
+/// The line of a program: its largest packet, and the headers that its ends compress.
+type ProgramLine = (u32, HeaderCompression);
+
+/// A program: its name, the paper's row, its line, how it starts.
+type LoginProgram = (&'static str, Option<usize>, ProgramLine, StartLogin);
+
+/// The line of Tables 1 and 2, the same for QUIC, and one with routers that compress other headers than TCP's.
+const PAPERS_LINE: ProgramLine = (MTU, HeaderCompression::Tcp);
+const QUIC_LINE: ProgramLine = (ETHERNET_MTU, HeaderCompression::Tcp);
+const IPHC_LINE: ProgramLine = (ETHERNET_MTU, HeaderCompression::NotTcp);
 
 /// Every program; the paper's first.
-const PROGRAMS: [LoginProgram; 6] = [
-    ("klogin as it was", Some(0), MTU, |hosts, _| {
+const PROGRAMS: [LoginProgram; 8] = [
+    ("klogin as it was", Some(0), PAPERS_LINE, |hosts, _| {
         record::start(hosts, RecordWrites::Apart, RecordAcks::Delayed)
     }),
-    ("klogin, merged", Some(1), MTU, |hosts, _| {
+    ("klogin, merged", Some(1), PAPERS_LINE, |hosts, _| {
         record::start(hosts, RecordWrites::Merged, RecordAcks::Delayed)
     }),
-    ("klogin as it was, Linux's acks", None, MTU, |hosts, _| {
+    ("klogin as it was, Linux's acks", None, PAPERS_LINE, |hosts, _| {
         record::start(hosts, RecordWrites::Apart, RecordAcks::System)
     }),
-    ("strait login", None, ETHERNET_MTU, |hosts, lab| match &lab.strait {
-        Some(program) => strait::start(hosts, program),
-        None => Ok(None),
+    ("strait login", None, QUIC_LINE, |hosts, lab| strait::start(hosts, lab, LoginOptions::Usual)),
+    ("strait login, short", None, QUIC_LINE, |hosts, lab| strait::start(hosts, lab, LoginOptions::Short)),
+    ("strait login, short, IPHC", None, IPHC_LINE, |hosts, lab| {
+        strait::start(hosts, lab, LoginOptions::Short)
     }),
-    ("ssh", None, MTU, openssh::start),
-    ("mosh", None, MTU, |hosts, _| mosh::start(hosts)),
+    ("ssh", None, PAPERS_LINE, openssh::start),
+    ("mosh", None, PAPERS_LINE, |hosts, _| mosh::start(hosts)),
 ];
 
 /// Their names.
@@ -131,8 +141,8 @@ pub(super) fn measured(lab: &KloginLab) -> Result<Vec<KeystrokeRow>, Error> {
 
 /// Types into one program; nothing when it is not installed.
 fn row(program: &LoginProgram, count: usize, lab: &KloginLab) -> Result<Option<KeystrokeRow>, Error> {
-    let (name, printed, mtu, start) = *program;
-    let line = DialledLine::new(DialUpSettings::default());
+    let (name, printed, (mtu, headers), start) = *program;
+    let line = DialledLine::new(DialUpSettings { headers, ..lab.own.settings() });
     let (hosts, _relay) = dialled(&line, mtu)?;
     let Some(mut session) = start(&hosts, lab)? else { return Ok(None) };
     // A connection's first segments are acknowledged at once; after some of them Linux waits for an answer that can carry it.
@@ -143,6 +153,8 @@ fn row(program: &LoginProgram, count: usize, lab: &KloginLab) -> Result<Option<K
     let keystrokes: Result<Vec<Keystroke>, io::Error> =
         (0..count).map(|_| keystroke(&line, session.as_mut())).collect();
     let keystrokes = keystrokes.map_err(Error::doing(format!("type into {name}")))?;
+    // On another line there is nothing of the paper's to compare with.
+    let printed = printed.filter(|_| !lab.own.is_another_line());
     Ok(Some(KeystrokeRow { program: name.to_owned(), printed, keystrokes }))
 }
 

@@ -109,7 +109,7 @@ fn the_report_has_the_papers_tables_and_what_it_discusses() {
         made.report
             .notes
             .iter()
-            .any(|note| note.ends_with("quick look: klogin as it was, Linux's acks, strait login, ssh, mosh"))
+            .any(|note| note.ends_with("quick look: klogin as it was, Linux's acks, strait login, strait login, short, strait login, short, IPHC, ssh, mosh"))
     );
     let none = reported(&GRID, Err("the reason"), None);
     assert!(none.report.notes.iter().any(|note| note.ends_with("the reason")));

@@ -21,10 +21,10 @@ const SEGMENT: usize = 256;
 const WINDOW: u64 = 4096;
 /// How often hosts have their turn, on a telephone line, where a segment takes 70 ms and more, and on links of today.
 const TURNS: [Duration; 2] = [Duration::from_millis(5), Duration::from_millis(1)];
-/// A transfer that takes longer than this is broken.
-const LONGEST: Duration = Duration::from_secs(600);
+/// A transfer that takes longer than this is broken: 1,000,000 bytes take an hour of 2,400 bit/s.
+const LONGEST: Duration = Duration::from_secs(4000);
 /// Today's links: the delay one way, how long packets wait before one at most, and bytes of a segment with and without a tunnel.
-const DELAY: Duration = Duration::from_millis(20);
+pub(super) const DELAY: Duration = Duration::from_millis(20);
 const WAIT: Duration = Duration::from_millis(100);
 const STEPS: [usize; 2] = [1448, 1348];
 const HOSTS: [NodeId; 2] = [NodeId(0), NodeId(1)];
@@ -185,19 +185,19 @@ fn numbered(mut packet: Vec<u8>, ident: u16) -> Vec<u8> {
     packet
 }
 
-/// A link of today with this rate, each way.
-fn today(rate: Rate) -> LinkSettings {
-    LinkSettings::modem(rate, DELAY, WAIT)
+/// A link of today with this rate and this delay, each way.
+fn today((rate, delay): (Rate, Duration)) -> LinkSettings {
+    LinkSettings::modem(rate, delay, WAIT)
 }
 
-/// Seconds until a file has come over a link of this rate, without a tunnel.
-pub(super) fn over_link(rate: Rate, file: &Arc<[u8]>) -> f64 {
+/// Seconds until a file has come over a link of this rate and delay, without a tunnel.
+pub(super) fn over_link(link: (Rate, Duration), file: &Arc<[u8]>) -> f64 {
     let shapes =
         [(0, 1), (1, 0)].map(|(from, to)| FlowShape::new(HOSTS[from].inner_v4(20), HOSTS[to].inner_v4(20)));
     let settings = TcpSettings { step: STEPS[0], ..TcpSettings::default() };
     let mut sender = TcpSender::carrying(shapes[0], settings, Arc::clone(file));
     let mut receiver = TcpReceiver::new(shapes[1]);
-    let mut links = [SimLink::new(today(rate), 1), SimLink::new(today(rate), 2)];
+    let mut links = [SimLink::new(today(link), 1), SimLink::new(today(link), 2)];
     let mut events: EventQueue<(usize, Vec<u8>)> = EventQueue::default();
     let begin = Time::from_millis(1000);
     let (mut now, end) = (begin, begin + LONGEST);
@@ -225,18 +225,18 @@ pub(super) fn over_link(rate: Rate, file: &Arc<[u8]>) -> f64 {
     f64::INFINITY
 }
 
-/// Seconds until a file has come over a link of this rate, through a tunnel that may compress it as it chooses.
+/// Seconds until a file has come over a link of this rate and delay, through a tunnel that may compress it as it chooses.
 ///
 /// # Errors
 /// [`SetupError`] when no node can run so.
-pub(super) fn through_tunnel(rate: Rate, file: &Arc<[u8]>) -> Result<f64, SetupError> {
-    let node = |id| NodeSettings { up: LinkRate::Given(rate), rules: rules(), ..NodeSettings::new(id) };
+pub(super) fn through_tunnel(link: (Rate, Duration), file: &Arc<[u8]>) -> Result<f64, SetupError> {
+    let node = |id| NodeSettings { up: LinkRate::Given(link.0), rules: rules(), ..NodeSettings::new(id) };
     let [a, b] = HOSTS;
     let pair = PairSettings {
         a: node(a),
         b: node(b),
-        forth: today(rate),
-        back: today(rate),
+        forth: today(link),
+        back: today(link),
         ..PairSettings::default()
     };
     let mut network = SimNetwork::pair(1, pair)?;
@@ -287,7 +287,8 @@ mod tests {
             assert_eq!(session.dial_up.way(0).tally().damaged + session.dial_up.way(1).tally().damaged, 0);
         }
         let Some(rate) = Rate::from_bits(1_540_000) else { panic!("a rate") };
-        let (plain, tunnel) = (over_link(rate, &file), through_tunnel(rate, &file).unwrap());
+        let link = (rate, DELAY);
+        let (plain, tunnel) = (over_link(link, &file), through_tunnel(link, &file).unwrap());
         assert!(plain < 1.0 && tunnel < 1.0, "{plain} {tunnel}");
     }
 }

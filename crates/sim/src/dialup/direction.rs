@@ -6,7 +6,10 @@ use std::collections::VecDeque;
 use strait_clock::Time;
 
 use super::hdlc::{LAPM_CONTENT, PppReader, lapm_bits, write_ppp};
-use super::{DialUpSettings, V42bisDecoder, V42bisEncoder, V42bisError, VjCompressor, VjExpander, VjPacket};
+use super::{
+    DialUpSettings, HeaderCompression, IphcCompressor, IphcExpander, IphcPacket, V42bisDecoder,
+    V42bisEncoder, V42bisError, VjCompressor, VjExpander, VjPacket,
+};
 
 /// Octets that a modem keeps for its line; with more it stops the port (V.24 circuit 106).
 const MODEM_ROOM: usize = 1024;
@@ -14,10 +17,12 @@ const MODEM_ROOM: usize = 1024;
 const WAITS_FOR: u32 = 4;
 /// And how long it waits at most, in bits' time on the line: as long as a full frame takes, so that what is compressed comes no later than what is not.
 const LAPM_BITS: u64 = (LAPM_CONTENT as u64 + 6) * 8;
-/// PPP's numbers of what it carries, in one octet as both ends agreed (RFC 1332 section 4, RFC 1661 section 6.5).
+/// PPP's numbers of what it carries, in one octet as both ends agreed (RFC 1332 section 4, RFC 3544 section 3, RFC 1661 section 6.5).
 const IP: u8 = 0x21;
 const VJ_COMPRESSED: u8 = 0x2d;
 const VJ_UNCOMPRESSED: u8 = 0x2f;
+const FULL_HEADER: u8 = 0x61;
+const COMPRESSED_NON_TCP: u8 = 0x65;
 
 /// Counts of a direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +47,7 @@ pub struct DialUpTally {
 #[derive(Debug, Default)]
 struct NearPort {
     compressor: VjCompressor,
+    contexts: IphcCompressor,
     /// Octets that wait, and when the one that crosses is through.
     octets: VecDeque<u8>,
     crossing: Option<Time>,
@@ -64,6 +70,7 @@ struct LapmLine {
 struct FarPort {
     reader: PppReader,
     expander: VjExpander,
+    contexts: IphcExpander,
     free_at: Time,
     arrived: Vec<(Time, Vec<u8>)>,
 }
@@ -102,15 +109,18 @@ impl DialUpWay {
     pub(super) fn send(&mut self, packet: &[u8], now: Time) {
         self.tally.packets += 1;
         self.tally.packet_bytes += packet.len() as u64;
-        let compressed = if self.settings.compressed_headers {
-            self.near.compressor.compress(packet)
-        } else {
-            VjPacket::Plain(packet.to_vec())
-        };
-        let (protocol, content) = match compressed {
-            VjPacket::Plain(packet) => (IP, packet),
-            VjPacket::Remembered(packet) => (VJ_UNCOMPRESSED, packet),
-            VjPacket::Changed(packet) => (VJ_COMPRESSED, packet),
+        let (protocol, content) = match self.settings.headers {
+            HeaderCompression::Off => (IP, packet.to_vec()),
+            HeaderCompression::Tcp => match self.near.compressor.compress(packet) {
+                VjPacket::Plain(packet) => (IP, packet),
+                VjPacket::Remembered(packet) => (VJ_UNCOMPRESSED, packet),
+                VjPacket::Changed(packet) => (VJ_COMPRESSED, packet),
+            },
+            HeaderCompression::NotTcp => match self.near.contexts.compress(packet, now) {
+                IphcPacket::Plain(packet) => (IP, packet),
+                IphcPacket::Full(packet) => (FULL_HEADER, packet),
+                IphcPacket::Compressed(packet) => (COMPRESSED_NON_TCP, packet),
+            },
         };
         let mut octets = Vec::with_capacity(content.len() + 8);
         write_ppp(&[&[protocol][..], &content].concat(), &mut octets);
@@ -229,7 +239,7 @@ impl DialUpWay {
         for octet in octets {
             self.far.free_at += octet_time;
             let Some(frame) = self.far.reader.push(octet) else { continue };
-            let packet = read(frame).and_then(|packet| self.far.expander.expand(&packet));
+            let packet = self.far.read(frame);
             match packet {
                 Some(packet) => self.far.arrived.push((self.far.free_at, packet)),
                 None => self.tally.damaged += 1,
@@ -239,14 +249,18 @@ impl DialUpWay {
     }
 }
 
-/// What a frame of PPP carries.
-fn read(mut frame: Vec<u8>) -> Option<VjPacket> {
-    let protocol = *frame.first()?;
-    frame.remove(0);
-    match protocol {
-        IP => Some(VjPacket::Plain(frame)),
-        VJ_UNCOMPRESSED => Some(VjPacket::Remembered(frame)),
-        VJ_COMPRESSED => Some(VjPacket::Changed(frame)),
-        _ => None,
+impl FarPort {
+    /// The packet that a frame of PPP carries.
+    fn read(&mut self, mut frame: Vec<u8>) -> Option<Vec<u8>> {
+        let protocol = *frame.first()?;
+        frame.remove(0);
+        match protocol {
+            IP => Some(frame),
+            VJ_UNCOMPRESSED => self.expander.expand(&VjPacket::Remembered(frame)),
+            VJ_COMPRESSED => self.expander.expand(&VjPacket::Changed(frame)),
+            FULL_HEADER => self.contexts.expand(&IphcPacket::Full(frame)),
+            COMPRESSED_NON_TCP => self.contexts.expand(&IphcPacket::Compressed(frame)),
+            _ => None,
+        }
     }
 }

@@ -10,11 +10,34 @@ use strait_testbed::{DaemonProcess, Extra, PORT, Site, TwoHosts, Workdir, outsid
 
 use super::LoginSession;
 use crate::error::Error;
+use crate::klogin::KloginLab;
 
 /// How long a session may take over a line on which its handshake takes some five seconds.
 const SESSION: Duration = Duration::from_secs(60);
-/// What the daemons are told of the line, the lines of `[link]`; less than its 14.4 kbit/s, as they do not know of its framing.
-const LINK: &str = "up = \"14kbit\"\ndown = \"14kbit\"\n";
+/// The rate that daemons are told, the lines of `[link]`: 14 of its 14.4 kbit/s, as they do not know of its framing.
+fn link(line: u64) -> String {
+    let told = line * 35 / 36;
+    format!("up = \"{told}bit\"\ndown = \"{told}bit\"\n")
+}
+
+/// Options of both daemons that are not as usual.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoginOptions {
+    /// Nothing.
+    Usual,
+    /// Shorter small packets: tags of 12 bytes, and ESP directly behind IP.
+    Short,
+}
+
+impl LoginOptions {
+    /// More lines of `[node]`, and of each `[[peer]]`.
+    const fn lines(self) -> [&'static str; 2] {
+        match self {
+            LoginOptions::Usual => ["", ""],
+            LoginOptions::Short => ["suites = [\"aes-128-gcm-12\"]\n", "carrier = \"ip\"\n"],
+        }
+    }
+}
 
 /// A terminal on the other host in which `cat` runs.
 struct StraitSession {
@@ -46,10 +69,16 @@ impl Drop for StraitSession {
 }
 
 /// Starts both ends; nothing where `script` is missing, or no account can be given.
-pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn LoginSession>>, Error> {
+pub(super) fn start(
+    hosts: &TwoHosts,
+    lab: &KloginLab,
+    options: LoginOptions,
+) -> Result<Option<Box<dyn LoginSession>>, Error> {
+    let Some(program) = lab.strait.as_deref() else { return Ok(None) };
     if !outside::has("script") || !Path::new("/etc/pam.d").is_dir() {
         return Ok(None);
     }
+    let (link, [node, peer]) = (link(lab.own.settings().line), options.lines());
     let folder = Workdir::create()?;
     let far = program_with_accounts(program, folder.path())?;
     let port = |address| SocketAddr::new(address, PORT);
@@ -59,9 +88,9 @@ pub(super) fn start(hosts: &TwoHosts, program: &Path) -> Result<Option<Box<dyn L
     ];
     let [a, b] = &sites;
     let accounts = format!("[[login]]\npeer = \"{}\"\naccounts = [\"root\"]\n", a.name());
-    let one = |site: &Site, peer: &Site, sections: &str| {
-        let extra = Extra { link: LINK, sections, ..Extra::default() };
-        site.start(&site.configure("login", &[peer], extra)?, "run")
+    let one = |site: &Site, other: &Site, sections: &str| {
+        let extra = Extra { link: &link, node, peer, sections, ..Extra::default() };
+        site.start(&site.configure("login", &[other], extra)?, "run")
     };
     let daemons = [one(a, b, "")?, one(b, a, &accounts)?];
     for (daemon, peer) in daemons.iter().zip([b, a]) {
@@ -88,7 +117,6 @@ mod tests {
 
     #[test]
     fn what_daemons_are_told_of_the_line_is_keys_without_a_section() {
-        assert_eq!(LINK.lines().count(), 2);
-        assert!(LINK.lines().all(|line| line.contains(" = ")), "{LINK}");
+        assert_eq!(link(14_400), "up = \"14000bit\"\ndown = \"14000bit\"\n");
     }
 }

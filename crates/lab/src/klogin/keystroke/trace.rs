@@ -4,11 +4,12 @@ use strait_testbed::{FrameDirection, SeenPacket};
 use strait_wire::tcp::{Segment, TcpFlags};
 use strait_wire::{Protocol, ip, udp};
 
-/// Bytes behind the headers of TCP or UDP.
+/// Bytes behind the headers of TCP or UDP, or of IP if ESP is behind that.
 pub(super) fn payload_len(packet: &[u8]) -> usize {
     let Ok(packet) = ip::Packet::parse(packet) else { return 0 };
     match packet.protocol() {
         Protocol::TCP => Segment::parse(packet.payload()).map_or(0, |segment| segment.payload().len()),
+        Protocol::ESP => packet.payload().len(),
         _ => packet.payload().len().saturating_sub(udp::HEADER_LEN),
     }
 }
@@ -32,8 +33,10 @@ pub(super) fn lines(seen: &[SeenPacket]) -> Vec<String> {
 fn described(packet: &SeenPacket, base: &mut [Option<u32>; 2]) -> String {
     let Ok(parsed) = ip::Packet::parse(&packet.packet) else { return "?".to_owned() };
     let len = payload_len(&packet.packet);
-    if parsed.protocol() != Protocol::TCP {
-        return format!("UDP, {len} bytes");
+    match parsed.protocol() {
+        Protocol::TCP => {}
+        Protocol::ESP => return format!("ESP, {len} bytes"),
+        _ => return format!("UDP, {len} bytes"),
     }
     let Ok(segment) = Segment::parse(parsed.payload()) else { return "?".to_owned() };
     let side = usize::from(packet.direction == FrameDirection::Back);
