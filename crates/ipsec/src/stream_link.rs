@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use strait_scheduler::{Rate, Tin};
+use strait_wire::Esn;
 use strait_wire::lane::{LaneHeader, LanePiece};
-use strait_wire::{Esn, Spi};
 
 use crate::{PeerId, Place, Tally};
 
@@ -15,8 +15,8 @@ use crate::{PeerId, Place, Tally};
 pub struct LanePacket {
     /// The peer that sent it.
     pub peer: PeerId,
-    /// The inbound association that brought it.
-    pub spi: Spi,
+    /// The inbound association that brought it: how many were accepted before.
+    pub generation: u64,
     /// Its number there.
     pub esn: Esn,
     /// The header in front of the piece.
@@ -58,7 +58,7 @@ pub struct StreamLink {
     outer: AtomicU64,
     /// Sessions with the peer.
     sessions: Tally,
-    /// True where it takes pieces of streams inside ESP.
+    /// True where both ends take pieces of streams inside ESP.
     lanes: AtomicBool,
 }
 
@@ -93,13 +93,14 @@ impl StreamLink {
         self.sessions.get()
     }
 
-    /// Another session with the peer was agreed, in which it takes pieces of streams inside ESP, or does not.
+    /// Another session with the peer was agreed, in which both ends take pieces of streams inside ESP, or not both. What leaves from now on
+    /// leaves in it.
     pub fn note_session(&self, lanes: bool) {
         self.lanes.store(lanes, Ordering::Relaxed);
         self.sessions.add(1);
     }
 
-    /// True where the peer takes pieces of streams inside ESP.
+    /// True where this end and the peer take pieces of streams inside ESP.
     #[must_use]
     pub fn lanes(&self) -> bool {
         self.lanes.load(Ordering::Relaxed)

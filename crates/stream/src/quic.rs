@@ -162,7 +162,11 @@ impl Streams {
     /// [`StreamLost::Unknown`] when the stream is over, or has no connection yet.
     pub fn export(&self, key: StreamKey, label: &[u8]) -> Result<[u8; EXPORTED], StreamLost> {
         let (handle, _) = self.pool.place(key)?;
-        self.pool.live.get(&handle).and_then(|connection| connection.export(label)).ok_or(StreamLost::Unknown)
+        self.pool
+            .live
+            .get(&handle)
+            .and_then(|connection| connection.export(label, &[]))
+            .ok_or(StreamLost::Unknown)
     }
 
     /// Has a stream that the peer opened go before or after others from here on. One that is over stays so.
@@ -213,9 +217,14 @@ impl Streams {
         }
         let (handle, id) = self.pool.place(key)?;
         let connection = self.pool.live.get_mut(&handle).ok_or(StreamLost::Unknown)?;
+        let was_fresh = connection.is_fresh(id);
         let (read, stirs) = connection.read(id, most, now);
         if stirs {
+            connection.note_due(self.pool.epoch);
             self.pool.out.stirred.insert(handle);
+        }
+        if was_fresh {
+            self.note_named((handle, id), key);
         }
         self.pool.settle(handle, key);
         read
@@ -260,6 +269,9 @@ impl Streams {
 
     /// Does what is due at `now`.
     pub fn timeout(&mut self, now: Time) {
+        let told: Vec<usize> =
+            self.telling().filter(|(_, at)| *at <= now).map(|(handle, _)| handle).collect();
+        self.pool.out.stirred.extend(told);
         let due: Vec<usize> =
             self.pool.live.iter().filter(|(_, it)| it.due_at() <= now).map(|(at, _)| *at).collect();
         for handle in due {
@@ -278,7 +290,8 @@ impl Streams {
     pub fn poll_timeout(&self) -> Option<Deadline> {
         let connections = self.pool.live.values().map(|it| it.due_at().min(it.watched_at()));
         let peers = self.peers.values().filter_map(StreamPeer::due);
-        connections.chain(peers).min().map(|at| Deadline { at, why: "a stream's connection" })
+        let tells = self.telling().map(|(_, at)| at);
+        connections.chain(peers).chain(tells).min().map(|at| Deadline { at, why: "a stream's connection" })
     }
 
     /// A connection that was established.

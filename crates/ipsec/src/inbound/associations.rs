@@ -53,6 +53,8 @@ pub(super) struct Associations {
     memory: Arc<KeptMemory>,
     forgot_at: Time,
     unknown_at: Option<Time>,
+    /// Associations that were accepted so far.
+    accepted: u64,
 }
 
 /// An association with what is half received on it.
@@ -94,6 +96,8 @@ pub(super) struct Inbox {
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
     pub(super) spi: Spi,
+    /// How many associations were accepted before.
+    pub(super) generation: u64,
     pub(super) history: InboxHistory,
 }
 
@@ -139,7 +143,7 @@ pub(super) struct PeerMemory {
 }
 
 impl ReceivingSa {
-    fn new(mut sa: InboundSa, memory: &PeerMemory) -> ReceivingSa {
+    fn new(mut sa: InboundSa, generation: u64, memory: &PeerMemory) -> ReceivingSa {
         let counters = Arc::clone(&memory.counters);
         let (peer, mode, payloads) = (sa.peer, sa.mode, sa.payloads);
         let repairs = sa.repair != RepairTerms::Off;
@@ -153,6 +157,7 @@ impl ReceivingSa {
             fragment,
             assembly,
             spi: sa.spi,
+            generation,
             history: InboxHistory::new(sa.history),
         };
         let header = sa.header.take();
@@ -259,6 +264,7 @@ impl Associations {
             memory,
             forgot_at: Time::ZERO,
             unknown_at: None,
+            accepted: 0,
         }
     }
 
@@ -413,7 +419,8 @@ impl Associations {
     /// Accepts an association, if its peer is known; how many payloads of one before with the same name were held back and are lost.
     pub(super) fn install(&mut self, sa: InboundSa) -> u64 {
         let Some(memory) = self.peers.get(&sa.peer) else { return 0 };
-        let (id, receiving) = (sa.id, ReceivingSa::new(sa, memory));
+        let (id, receiving) = (sa.id, ReceivingSa::new(sa, self.accepted, memory));
+        self.accepted += 1;
         let before = self.open.insert(id, receiving);
         before.map_or(0, |before| self.let_leave(id, before))
     }

@@ -183,7 +183,7 @@ impl<I: Inlet> Unpacker<'_, I> {
         if !memory.pieces.take(1, origin.now) {
             return Err(Reason::TooOften);
         }
-        let packet = LanePacket { peer: origin.peer, spi: self.inbox.spi, esn, header, piece };
+        let packet = LanePacket { peer: origin.peer, generation: self.inbox.generation, esn, header, piece };
         self.inlet.notice(Notice::Lane(Box::new(packet)));
         Ok(())
     }

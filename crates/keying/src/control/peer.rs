@@ -344,7 +344,8 @@ impl PeerRecord {
         self.count_fruitless();
         self.last_handshake = Some(now);
         self.stopped = None;
-        let lanes = self.theirs.capabilities.as_ref().is_some_and(Capabilities::takes_lanes);
+        let theirs = self.theirs.capabilities.as_ref();
+        let lanes = theirs.is_some_and(Capabilities::takes_lanes) && self.offer(&context.node).takes_lanes();
         self.config.spec.counters.stream.note_session(lanes);
         self.pairs.replace(pair, now, context);
         self.update_pace(context);

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use strait_keying::Lifetime;
 use strait_scheduler::Rate;
-use strait_sim::{LinkSettings, LossModel, NodeSettings, Reordering, SimDatagram, SimNetwork};
+use strait_sim::{LinkSettings, LossModel, NodeId, NodeSettings, Reordering, SimDatagram, SimNetwork};
 use strait_stream::{StreamKey, StreamPriority};
 
 use crate::stage::{A, B, Seed, joined, millis, seconds};
@@ -14,19 +14,28 @@ use crate::stage::{A, B, Seed, joined, millis, seconds};
 /// Bytes of a key's message, and of its echo's.
 const MESSAGE: u64 = 16;
 
-/// Two nodes with links of 28.8 kbit/s, and a login whose request was answered.
-fn login(seed: u64, link: LinkSettings, change: impl Fn(&mut NodeSettings)) -> (SimNetwork, StreamKey) {
+/// Two nodes with links of 28.8 kbit/s.
+fn slow(seed: u64, link: LinkSettings, change: impl Fn(NodeId, &mut NodeSettings)) -> SimNetwork {
     let rate = Rate::from_bits(28_800).unwrap();
     let mut network = joined(seed, |pair| {
         for node in [&mut pair.a, &mut pair.b] {
             node.up = Some(rate).into();
-            change(node);
+            change(node.id, node);
         }
-        for way in [&mut pair.forth, &mut pair.back] {
-            *way = LinkSettings { rate: Some(rate), queue: rate.bytes_in(seconds(1)), ..link };
-        }
+        [&mut pair.forth, &mut pair.back].into_iter().for_each(|way| *way = slow_link(link));
     });
     network.run_for(seconds(5));
+    network
+}
+
+fn slow_link(link: LinkSettings) -> LinkSettings {
+    let rate = Rate::from_bits(28_800).unwrap();
+    LinkSettings { rate: Some(rate), queue: rate.bytes_in(seconds(1)), ..link }
+}
+
+/// A login between two such nodes whose request was answered.
+fn login(seed: u64, link: LinkSettings, change: impl Fn(&mut NodeSettings)) -> (SimNetwork, StreamKey) {
+    let mut network = slow(seed, link, |_, node| change(node));
     let key = network.ask_stream((A, B), (200, 1), StreamPriority::Now).unwrap();
     assert!(network.run_until(seconds(60), |network| network.node(A).streams().answered(key) == 200));
     network.run_for(seconds(20));
@@ -143,4 +152,69 @@ fn where_esp_no_longer_passes_keys_go_by_quic() {
     let client = network.node(A).address();
     let pieces = sent.iter().filter(|datagram| datagram.from == client && datagram.is_esp());
     assert_eq!(pieces.count(), 0, "none is tried any more");
+}
+
+/// Lets things happen until `done`, which takes no more turns than a link without a fault would.
+fn turns_until(network: &mut SimNetwork, span: Duration, done: impl Fn(&SimNetwork) -> bool) -> bool {
+    let (end, mut turns) = (network.now() + span, 0);
+    while !done(network) && network.now() < end && network.step() {
+        turns += 1;
+        assert!(turns < 5_000, "the same is due again and again at {:?}", network.now());
+    }
+    done(network)
+}
+
+#[test]
+fn the_last_of_two_keys_has_its_echo_without_another_key() {
+    let _seed = Seed(56);
+    let lossy = LinkSettings { loss: LossModel::Uniform(0.1), ..clean() };
+    let overtaking = Reordering { share: 0.2, by: millis(300) };
+    let reordered = LinkSettings { reordering: Some(overtaking), ..clean() };
+    for (link, apart) in [(lossy, 30), (lossy, 250), (reordered, 30), (reordered, 250)] {
+        let (mut network, key) = login(56, clean(), |_| ());
+        [(A, B), (B, A)].into_iter().for_each(|(from, to)| network.set_link(from, to, slow_link(link)));
+        let mut expected = network.node(A).streams().answered(key);
+        for pair in 0..100 {
+            for _ in 0..2 {
+                network.say_stream(A, key, MESSAGE);
+                network.run_for(millis(apart));
+            }
+            expected += 2 * MESSAGE;
+            let echoed =
+                network.run_until(seconds(40), |network| network.node(A).streams().answered(key) == expected);
+            assert!(echoed, "no echo of the last key of pair {pair}, {apart} ms apart");
+            network.run_for(millis(200));
+        }
+    }
+}
+
+#[test]
+fn where_one_end_alone_takes_pieces_keys_go_by_quic_and_nothing_is_due_without_end() {
+    let _seed = Seed(57);
+    for without in [A, B] {
+        let mut network = slow(57, clean(), |id, node| node.capabilities.lanes = id != without);
+        let key = network.ask_stream((A, B), (200, 1), StreamPriority::Now).unwrap();
+        let answered = |network: &SimNetwork, sum| network.node(A).streams().answered(key) == sum;
+        assert!(turns_until(&mut network, seconds(60), |network| answered(network, 200)), "{without:?}");
+        network.say_stream(A, key, MESSAGE);
+        assert!(
+            turns_until(&mut network, seconds(60), |network| answered(network, 200 + MESSAGE)),
+            "{without:?}"
+        );
+        turns_until(&mut network, seconds(60), |_| false);
+    }
+}
+
+#[test]
+fn a_peer_without_lanes_that_names_one_keeps_nobody_busy() {
+    let _seed = Seed(58);
+    for first in [0xc0, 0xc7] {
+        // Nothing else, and what is no record.
+        for bytes in [1, 200] {
+            let mut network = slow(58, clean(), |id, node| node.capabilities.lanes = id != A);
+            network.ask_stream((A, B), (bytes, first), StreamPriority::Normal).unwrap();
+            turns_until(&mut network, seconds(60), |_| false);
+            assert_eq!(network.node(A).streams().tally().lost.len(), usize::from(bytes > 1));
+        }
+    }
 }

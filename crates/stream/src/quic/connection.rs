@@ -16,7 +16,7 @@ use super::lane::Lane;
 use super::transport::{UNSENT, WINDOW};
 use super::unsent::UnsentBytes;
 use super::watch::Watch;
-use super::{EXPORTED, StreamKey, StreamLost, StreamPriority, StreamRead};
+use super::{StreamKey, StreamLost, StreamPriority, StreamRead};
 
 /// The application error code of a stream that was given up, and of a connection that is not needed (RFC 9000 section 20.2).
 pub(super) const GIVEN_UP: VarInt = VarInt::from_u32(0);
@@ -48,8 +48,10 @@ pub(super) struct LiveConnection {
     local: Option<IpAddr>,
     /// Bytes of datagrams that may still leave before there is a session.
     early: u64,
-    /// When QUIC wants its timers run.
+    /// When QUIC wants its timers run, or what left on a lane is late.
     due: Time,
+    /// The time at which something is told on a lane, where both ends take pieces.
+    pub(super) tells_at: Option<Time>,
     /// How often it may still be asked for a probe of the path's MTU before anything else leaves.
     searches: u8,
 }
@@ -69,6 +71,13 @@ pub(super) struct LiveStream {
     pub(super) fresh: bool,
 }
 
+impl LiveStream {
+    pub(super) fn new(key: StreamKey, priority: StreamPriority) -> LiveStream {
+        let unsent = UnsentBytes::default();
+        LiveStream { key, priority, says: true, hears: true, unsent, lane: None, fresh: true }
+    }
+}
+
 impl LiveConnection {
     pub(super) fn new(lent: LentConnection, rate: Arc<FollowedRate>, now: Time) -> LiveConnection {
         let LentConnection { peer, key, role, handle, local, connection: quic } = lent;
@@ -86,6 +95,7 @@ impl LiveConnection {
             local,
             early: EARLY,
             due: now,
+            tells_at: None,
             searches: SEARCHES,
         }
     }
@@ -106,10 +116,10 @@ impl LiveConnection {
         !self.streams.is_empty()
     }
 
-    /// Keying material of its TLS session; none before the handshake is done.
-    pub(super) fn export(&self, label: &[u8]) -> Option<[u8; EXPORTED]> {
-        let mut exported = [0; EXPORTED];
-        self.quic.crypto_session().export_keying_material(&mut exported, label, &[]).ok()?;
+    /// Keying material of its TLS session for `label` and `context`; none before the handshake is done.
+    pub(super) fn export<const LEN: usize>(&self, label: &[u8], context: &[u8]) -> Option<[u8; LEN]> {
+        let mut exported = [0; LEN];
+        self.quic.crypto_session().export_keying_material(&mut exported, label, context).ok()?;
         Some(exported)
     }
 
@@ -146,16 +156,10 @@ impl LiveConnection {
     }
 
     /// Opens a stream, if the peer allows one more.
-    pub(super) fn open(
-        &mut self,
-        key: StreamKey,
-        (priority, lane): (StreamPriority, Option<Lane>),
-        now: Time,
-    ) -> Option<StreamId> {
+    pub(super) fn open(&mut self, key: StreamKey, priority: StreamPriority, now: Time) -> Option<StreamId> {
         let id = self.quic.streams().open(Dir::Bi)?;
         self.insert(id, key, priority, now);
-        let stream = self.streams.get_mut(&id)?;
-        (stream.lane, stream.fresh) = (lane, false);
+        self.streams.get_mut(&id)?.fresh = false;
         Some(id)
     }
 
@@ -167,9 +171,7 @@ impl LiveConnection {
     pub(super) fn insert(&mut self, id: StreamId, key: StreamKey, priority: StreamPriority, now: Time) {
         // It is new, so it cannot be over.
         let _ = self.quic.send_stream(id).set_priority(priority as i32);
-        let unsent = UnsentBytes::default();
-        let stream = LiveStream { key, priority, says: true, hears: true, unsent, lane: None, fresh: true };
-        self.streams.insert(id, stream);
+        self.streams.insert(id, LiveStream::new(key, priority));
         self.watch.used(now);
     }
 
@@ -281,7 +283,9 @@ impl LiveConnection {
     }
 
     pub(super) fn note_due(&mut self, epoch: Epoch) {
+        let lanes = || self.streams.values().filter_map(|stream| stream.lane.as_ref());
         let quic = self.quic.poll_timeout().map(|due| epoch.time(due));
-        self.due = quic.into_iter().chain(self.lanes_due()).min().unwrap_or(Time::MAX);
+        self.due = quic.into_iter().chain(lanes().filter_map(Lane::late_at)).min().unwrap_or(Time::MAX);
+        self.tells_at = lanes().filter_map(Lane::tells_at).min();
     }
 }

@@ -44,7 +44,7 @@ impl Streams {
             return None;
         }
         if peer.counters.stream.lanes()
-            && let Some(packet) = connection.next_packet(now)
+            && let Some(packet) = connection.next_packet(peer.counters.stream.sessions(), now)
         {
             connection.note_due(self.pool.epoch);
             return Some(Box::new(inside(connection, packet)));

@@ -11,11 +11,12 @@
 //! A piece leaves only while QUIC has no byte of the stream that the other end has not read, as that has told: so each piece has its
 //! place behind these. Every byte arrives once and in order, whatever is lost, late or repeated:
 //!
-//! - what is older than what came before it on the association is dropped ([`LaneOrder`]);
+//! - a packet is taken whole or not at all: with a piece that is not the awaited one, or has no room, nothing is acknowledged;
+//! - none is taken that is older than one before it, by the association and its number there;
+//! - the first on each association says how much was read, counted from a number of the stream's own, so that none is of another stream:
+//!   an end sends for one stream at a time on a lane;
 //! - no more pieces leave than there are numbers until one of them is acknowledged, so that no number means two;
 //! - a record says which pieces it has, and the receiver passes over those that it took.
-
-mod order;
 
 use core::time::Duration;
 use std::collections::VecDeque;
@@ -23,9 +24,8 @@ use std::collections::VecDeque;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use strait_clock::Time;
 use strait_ipsec::LanePacket;
+use strait_wire::Esn;
 use strait_wire::lane::{LANES, LaneHeader, LanePiece, NUMBERS, PACKET_MAX, PIECE_MAX, PIECE_MIN};
-
-pub(super) use order::LaneOrder;
 
 /// Pieces under way: with more, what a number means would hang on how many are acknowledged at once.
 const WINDOW: usize = 3;
@@ -47,12 +47,27 @@ pub(super) const RECORD_MAX: u64 = 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unframed;
 
+/// The time, and what is known of the way to the other end.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment {
+    pub(super) now: Time,
+    pub(super) round_trip: Duration,
+    /// Sessions so far: with each, another association carries what leaves.
+    pub(super) sessions: u64,
+}
+
 /// Both directions of a stream with a lane.
 #[derive(Debug)]
 pub(super) struct Lane {
     pub(super) number: u8,
     /// True if this end opened the stream.
     pub(super) opened: bool,
+    /// The number of the stream that what is read is counted from.
+    base: u32,
+    /// True once a later stream has the lane: nothing of this one leaves on it.
+    silent: bool,
+    /// The association and the number there of the last packet that was taken.
+    pub(super) heard: Option<(u64, Esn)>,
     /// True if the other end knows of the lane.
     begun: bool,
     /// The number of the next piece, those that may be lost, and how many left since one was acknowledged.
@@ -67,12 +82,12 @@ pub(super) struct Lane {
     /// The number that is awaited, and how long the last pieces were.
     awaited: u8,
     taken: VecDeque<usize>,
-    /// Bytes that were read here, and what was told of that.
+    /// Bytes that were read here; and what was told of that, and in which session.
     read: u64,
-    told: u64,
+    told: Option<(u64, u64)>,
     /// The time at which something is told by itself.
     tells_at: Option<Time>,
-    /// A piece is to be answered, which acknowledges it.
+    /// A piece that was taken is to be answered, which acknowledges it.
     answers: bool,
     /// The head of a record as far as it came; bytes to pass over, and those that follow.
     head: BytesMut,
@@ -83,10 +98,13 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(number: u8, opened: bool) -> Lane {
+    pub(super) fn new(number: u8, opened: bool, base: u32) -> Lane {
         Lane {
             number,
             opened,
+            base,
+            silent: false,
+            heard: None,
             begun: !opened,
             next: 0,
             pieces: VecDeque::new(),
@@ -97,7 +115,7 @@ impl Lane {
             awaited: 0,
             taken: VecDeque::new(),
             read: 0,
-            told: 0,
+            told: None,
             tells_at: None,
             answers: false,
             head: BytesMut::new(),
@@ -108,9 +126,14 @@ impl Lane {
     }
 
     /// The lane that the first byte of a stream of the peer's names, if it names one.
-    pub(super) fn named(first: u8) -> Option<Lane> {
+    pub(super) fn named(first: u8, base: u32) -> Option<Lane> {
         let number = first.checked_sub(PREFIX).filter(|number| *number < LANES)?;
-        Some(Lane { read: 1, ..Lane::new(number, false) })
+        Some(Lane { read: 1, ..Lane::new(number, false, base) })
+    }
+
+    /// A later stream of the opener's has the lane from now on.
+    pub(super) const fn silence(&mut self) {
+        (self.silent, self.tells_at) = (true, None);
     }
 
     /// True if so many bytes that wait may go as a piece.
@@ -118,75 +141,86 @@ impl Lane {
         (PIECE_MIN as u64..=PIECE_MAX as u64).contains(&waiting)
             && (self.opened || self.answers)
             && self.begun
+            && !self.silent
             && self.pieces.len() < WINDOW
             && self.unproven < NUMBERS - 1
             && self.given == self.read_there
     }
 
     /// The packet with this piece; an answer to it is late after two round trips.
-    pub(super) fn send(&mut self, piece: LanePiece, round_trip: Duration, now: Time) -> Box<[u8]> {
-        let packet = self.packet(&piece);
+    pub(super) fn send(&mut self, piece: LanePiece, moment: Moment) -> Box<[u8]> {
+        let packet = self.packet(&piece, moment);
         self.pieces.push_back(piece);
         self.next = (self.next + 1) % NUMBERS;
         self.unproven += 1;
         if self.opened {
-            self.late_at.get_or_insert(now + 2 * round_trip + LATE);
+            self.late_at.get_or_insert(moment.late_at());
         }
         packet
     }
 
     /// The packet that tells what came, if it is time to.
-    pub(super) fn tell(&mut self, now: Time) -> Option<Box<[u8]>> {
-        self.tells_at.filter(|at| *at <= now)?;
-        Some(self.packet(&LanePiece::NONE))
+    pub(super) fn tell(&mut self, moment: Moment) -> Option<Box<[u8]>> {
+        self.tells_at.filter(|at| *at <= moment.now)?;
+        Some(self.packet(&LanePiece::NONE, moment))
     }
 
-    fn packet(&mut self, piece: &LanePiece) -> Box<[u8]> {
-        let read = (self.read != self.told).then_some(self.read as u32);
-        (self.told, self.tells_at, self.answers) = (self.read, None, false);
+    fn packet(&mut self, piece: &LanePiece, moment: Moment) -> Box<[u8]> {
+        let tells = Some((self.read, moment.sessions));
+        let read = (self.told != tells).then_some(self.base.wrapping_add(self.read as u32));
+        (self.told, self.tells_at, self.answers) = (tells, None, false);
         let Lane { number: lane, opened, next: number, awaited, .. } = *self;
         let mut packet = [0; PACKET_MAX];
         let len = LaneHeader { lane, opened, number, awaited, read }.emit(piece, &mut packet);
         packet.get(..len).unwrap_or_default().into()
     }
 
-    /// The time at which [`Lane::tell`] or [`Lane::is_late`] has something.
-    pub(super) fn due(&self) -> Option<Time> {
-        self.tells_at.into_iter().chain(self.late_at).min()
+    /// The time at which [`Lane::tell`] has something.
+    pub(super) const fn tells_at(&self) -> Option<Time> {
+        self.tells_at
     }
 
-    /// True if the answer to the first piece is late.
-    pub(super) fn is_late(&self, now: Time) -> bool {
-        self.late_at.is_some_and(|at| at <= now)
+    /// The time at which the answer to the first piece is late.
+    pub(super) const fn late_at(&self) -> Option<Time> {
+        self.late_at
     }
 
     pub(super) fn has_pieces(&self) -> bool {
         !self.pieces.is_empty()
     }
 
-    /// Takes what came on the lane; true if there is something to be read.
-    pub(super) fn hear(&mut self, packet: &LanePacket, round_trip: Duration, now: Time) -> bool {
+    /// Takes what came on the lane, or nothing of it; true if there is something to be read.
+    pub(super) fn hear(&mut self, packet: &LanePacket, moment: Moment) -> bool {
         let LaneHeader { number, awaited, read, .. } = packet.header;
-        self.acknowledged(awaited, round_trip, now);
-        if let Some(read) = read {
-            let ahead = u64::from(read.wrapping_sub(self.read_there as u32));
-            self.read_there =
-                Some(self.read_there + ahead).filter(|at| *at <= self.given).unwrap_or(self.read_there);
-        }
-        if packet.piece == LanePiece::NONE {
+        let at = (packet.generation, packet.esn);
+        let Some(read) = self.read_there(packet.generation, read) else { return false };
+        let is_next = self.heard.is_none_or(|heard| heard < at) && number == self.awaited;
+        let has_piece = packet.piece != LanePiece::NONE;
+        if !is_next || has_piece && !self.has_room() {
             return false;
         }
-        // One that came by QUIC meanwhile, or comes too soon, is answered as well: it tells what was taken.
-        self.answers = !self.opened;
-        self.tells_at = self.tells_at.or(self.answers.then_some(now + TELLS));
-        let takes = number == self.awaited
-            && self.skip + self.left == 0
-            && self.head.is_empty()
-            && self.came.len() < UNREAD;
-        if takes {
+        (self.heard, self.read_there) = (Some(at), read);
+        self.acknowledged(awaited, moment);
+        if has_piece {
             self.take(packet.piece.bytes());
+            self.answers = !self.opened;
+            self.tells_at = self.tells_at.or(self.answers.then_some(moment.now + TELLS));
         }
-        takes
+        has_piece
+    }
+
+    /// Bytes that the other end has read, if this can be of this stream.
+    fn read_there(&self, generation: u64, said: Option<u32>) -> Option<u64> {
+        let Some(said) = said else {
+            return self.heard.filter(|heard| heard.0 == generation).map(|_| self.read_there);
+        };
+        let ahead = said.wrapping_sub(self.base).wrapping_sub(self.read_there as u32);
+        Some(self.read_there + u64::from(ahead)).filter(|at| *at <= self.given)
+    }
+
+    /// True if a piece has its place behind what came.
+    fn has_room(&self) -> bool {
+        self.skip + self.left == 0 && self.head.is_empty() && self.came.len() < UNREAD
     }
 
     fn take(&mut self, piece: &[u8]) {
@@ -203,15 +237,14 @@ impl Lane {
     }
 
     /// The other end awaits this number.
-    fn acknowledged(&mut self, awaited: u8, round_trip: Duration, now: Time) {
+    fn acknowledged(&mut self, awaited: u8, moment: Moment) {
         let acknowledged = usize::from(distance(self.first(), awaited));
         if acknowledged == 0 || acknowledged > self.pieces.len() {
             return;
         }
         self.pieces.drain(..acknowledged);
         self.unproven = self.pieces.len() as u8;
-        let late_at = now + 2 * round_trip + LATE;
-        self.late_at = self.late_at.filter(|_| self.has_pieces()).map(|_| late_at);
+        self.late_at = self.late_at.filter(|_| self.has_pieces()).map(|_| moment.late_at());
     }
 
     /// The number of the first piece that may be lost, or of the next.
@@ -229,6 +262,10 @@ impl Lane {
         }
         record.put_u8((first << 2) | count);
         record.put_u16((pieces + len) as u16);
+        if count > 0 {
+            // What told of the association may be lost with them.
+            self.told = None;
+        }
         self.pieces.drain(..).for_each(|piece| record.extend_from_slice(piece.bytes()));
         self.late_at = None;
         record.freeze()
@@ -254,7 +291,7 @@ impl Lane {
     /// [`Unframed`] when it is none of what the other end writes.
     pub(super) fn read(&mut self, mut bytes: Bytes, now: Time) -> Result<bool, Unframed> {
         self.read += bytes.len() as u64;
-        if !self.opened {
+        if !self.opened && !self.silent {
             // What the peer waits for before it uses the lane again.
             self.tells_at = Some(now + TELLS);
         }
@@ -287,11 +324,20 @@ impl Lane {
         if first >= NUMBERS || again > count || skip > len {
             return Err(Unframed);
         }
-        // How long each of the others is, is of no use any more: they are not sent again.
+        // How long each of the others is, is of no use any more: they are not sent again. The opener waits for no answer to them on the lane,
+        // so that one there could be lost for good.
         self.taken.clear();
+        self.answers = false;
         self.awaited = (first + count) % NUMBERS;
         (self.skip, self.left) = (skip, len - skip);
         Ok(again > 0)
+    }
+}
+
+impl Moment {
+    /// The time at which the answer to what leaves now is late.
+    fn late_at(self) -> Time {
+        self.now + 2 * self.round_trip + LATE
     }
 }
 

@@ -41,13 +41,13 @@ impl Streams {
         while let Some(handle) = self.usable(id, now)
             && let Some(peer) = self.peers.get(&id)
             && let Some(WaitingStream { key, priority, .. }) = peer.waiting.first().copied()
-            && let how = (priority, self.free_lane(id, priority))
             && let Some(connection) = self.pool.live.get_mut(&handle)
-            && let Some(stream) = connection.open(key, how, now)
+            && let Some(stream) = connection.open(key, priority, now)
             && let Some(peer) = self.peers.get_mut(&id)
         {
             peer.waiting.remove(0);
             self.pool.put(key, (handle, stream));
+            self.give_lane((handle, stream), key);
             self.pool.out.stirred.insert(handle);
             self.pool.out.events.push_back(StreamEvent::Writable(key));
         }

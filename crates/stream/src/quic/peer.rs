@@ -7,7 +7,7 @@ use std::sync::Arc;
 use strait_clock::Time;
 use strait_ipsec::PeerCounters;
 
-use super::lane::LaneOrder;
+use super::lanes::LaneHolders;
 use super::{StreamKey, StreamPriority};
 
 /// How much of the link's time may wait in its queue: so that it never runs dry between two looks of a thread, and what waits there
@@ -62,9 +62,8 @@ pub(super) struct StreamPeer {
     lost_early: bool,
     /// A process of the peer that has ended while others may go on.
     pub(super) ended: Option<EndedProcess>,
-    /// The last packet on its lanes, and the lane that was given last.
-    pub(super) lane_order: LaneOrder,
-    pub(super) last_lane: u8,
+    /// Streams that have lanes.
+    pub(super) lanes: LaneHolders,
     /// Bytes of datagrams made for it.
     made: u64,
     /// What had left before the first was made.
@@ -87,8 +86,7 @@ impl StreamPeer {
             failed: None,
             lost_early: false,
             ended: None,
-            lane_order: LaneOrder::default(),
-            last_lane: 0,
+            lanes: LaneHolders::default(),
             made: 0,
             left_before,
             last: 0,

@@ -174,3 +174,40 @@ fn a_shell_that_dies_and_a_terminal_that_vanishes_end_in_order() {
         place.ends(0, &["--list", "--json", "site-b"], b"").0.contains("\"attached\":false")
     });
 }
+
+#[test]
+fn keys_on_a_slow_link_go_inside_esp_and_each_once() {
+    if !gives_accounts() {
+        return;
+    }
+    let mut place = LoginPlace::new(fast(), ALICE);
+    let link = "[link]\nup = \"256kbit\"\ndown = \"256kbit\"\n";
+    for which in [0, 1] {
+        place.stop(which);
+        let peer = place.sites[1 - which].name();
+        let login =
+            if which == 1 { format!("[[login]]\npeer = \"{peer}\"\n{ALICE}\n") } else { String::new() };
+        place.run(which, &[1 - which], &format!("{link}{login}"));
+    }
+    place.wait_for_session();
+    let mut screen = place.terminal(&["--predict", "never", "site-b"], 80, 24);
+    screen.ready("");
+    screen.types("cat\r");
+    screen.sees("\x1b[?2004l");
+    // QUIC's datagrams are not among these.
+    let arrived = || place.daemon(1).show().unwrap()["peers"][0]["received"]["datagrams"].as_u64().unwrap();
+    let before = arrived();
+    let keys = "abcdefghijklmnopqrst";
+    for key in keys.chars() {
+        // The other end tells what it has read by QUIC when there was no more for 150 ms; from then on there are pieces.
+        std::thread::sleep(Duration::from_millis(250));
+        screen.types(&key.to_string());
+        screen.sees(&key.to_string());
+    }
+    let pieces = arrived() - before;
+    assert!(pieces >= 10, "{pieces} datagrams inside ESP for {} keys", keys.len());
+    screen.types("\r");
+    screen.sees(&format!("\r\n{keys}\r\n"));
+    screen.types("\x04exit 0\r");
+    assert_eq!(screen.ends(), Some(0));
+}

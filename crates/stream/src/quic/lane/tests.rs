@@ -1,20 +1,28 @@
 use proptest::prelude::*;
 use strait_ipsec::PeerId;
-use strait_wire::{Esn, Spi};
 
 use super::*;
 
 const ROUND: Duration = Duration::from_millis(200);
 
-/// A client's end and a server's, and the number of the last packet of each.
+/// What is read is counted from here.
+const BASE: u32 = u32::MAX - 20;
+
+/// A client's end and a server's, and the number of the last packet that arrived.
 struct Ends {
     lanes: [Lane; 2],
     now: Time,
+    esn: u64,
 }
 
 impl Ends {
     fn new() -> Ends {
-        Ends { lanes: [Lane::new(3, true), Lane::named(PREFIX + 3).unwrap()], now: Time::from_millis(1) }
+        let lanes = [Lane::new(3, true, BASE), Lane::named(PREFIX + 3, BASE).unwrap()];
+        Ends { lanes, now: Time::from_millis(1), esn: 0 }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment { now: self.now, round_trip: ROUND, sessions: 1 }
     }
 
     /// Bytes that QUIC carries from an end, and the other reads; whether it had some of them.
@@ -31,19 +39,23 @@ impl Ends {
     fn piece(&mut self, from: usize, fill: u8) -> Box<[u8]> {
         assert!(self.lanes[from].takes(16), "{:?}", self.lanes[from]);
         let piece = LanePiece::new(&[fill; 16]).unwrap();
-        self.lanes[from].send(piece, ROUND, self.now)
+        let moment = self.moment();
+        self.lanes[from].send(piece, moment)
     }
 
     fn hears(&mut self, to: usize, packet: &[u8]) -> bool {
         let (header, piece) = LaneHeader::parse(packet).unwrap();
-        let packet = LanePacket { peer: PeerId(1), spi: Spi(1), esn: Esn(1), header, piece };
-        self.lanes[to].hear(&packet, ROUND, self.now)
+        self.esn += 1;
+        let packet = LanePacket { peer: PeerId(1), generation: 1, esn: Esn(self.esn), header, piece };
+        let moment = self.moment();
+        self.lanes[to].hear(&packet, moment)
     }
 
     /// The server tells what it read, when it is time to.
     fn tells(&mut self) {
         self.now += TELLS;
-        let packet = self.lanes[1].tell(self.now).unwrap();
+        let moment = self.moment();
+        let packet = self.lanes[1].tell(moment).unwrap();
         assert!(!self.hears(0, &packet));
     }
 
@@ -85,8 +97,8 @@ fn a_key_and_its_echo_are_a_packet_each() {
         assert_eq!((packet.len(), echo.len()), (if key == 1 { 22 } else { 18 }, 18), "of key {key}");
         assert!(ends.hears(0, &echo));
         assert_eq!((ends.read(1), ends.read(0)), (vec![key; 16], vec![key; 16]));
-        assert_eq!(ends.lanes[0].due(), None, "nothing more is awaited");
-        assert_eq!(ends.lanes[1].due(), None);
+        assert_eq!(ends.lanes[0].late_at(), None, "nothing more is awaited");
+        assert_eq!([0, 1].map(|end| ends.lanes[end].tells_at()), [None; 2]);
     }
 }
 
@@ -99,11 +111,10 @@ fn what_is_lost_comes_by_quic_and_nothing_twice() {
             assert!(ends.hears(1, &key));
             ends.piece(1, 7);
         }
-        assert!(!ends.lanes[0].is_late(ends.now));
+        assert_eq!(ends.lanes[0].late_at(), Some(ends.now + 2 * ROUND + LATE));
         ends.now += 2 * ROUND + LATE;
-        assert!(ends.lanes[0].is_late(ends.now));
         assert_eq!(ends.quic(0, b""), Ok(echo_is_lost), "the server hears that its answer is lost");
-        assert_eq!((ends.read(1), ends.lanes[0].due()), (vec![7; 16], None));
+        assert_eq!((ends.read(1), ends.lanes[0].late_at()), (vec![7; 16], None));
         assert_eq!(ends.lanes[1].has_pieces(), echo_is_lost);
         let echo: &[u8] = if echo_is_lost { b"" } else { &[7; 16] };
         assert_eq!(ends.quic(1, echo), Ok(false));
@@ -197,15 +208,39 @@ fn what_no_end_writes_is_refused() {
     let packet = ends.piece(0, 1);
     assert!(ends.hears(1, &packet));
     assert_eq!(ends.lanes[1].read(vec![1, 0, 15].into(), ends.now), Err(Unframed));
-    assert!([0, 4, 0xbf, 0xc8, 0xff].iter().all(|first| Lane::named(*first).is_none()));
+    assert!([0, 4, 0xbf, 0xc8, 0xff].iter().all(|first| Lane::named(*first, BASE).is_none()));
 }
 
 #[test]
-fn what_is_older_is_dropped() {
-    let mut order = LaneOrder::default();
-    let said = [(1, 5), (1, 5), (1, 4), (1, 7), (2, 0), (1, 8), (2, 1), (3, 0), (2, 9)];
-    let taken = said.map(|(spi, esn)| order.takes(Spi(spi), Esn(esn)));
-    assert_eq!(taken, [true, false, false, true, true, false, true, true, false]);
+fn with_an_answer_that_is_not_taken_nothing_is_acknowledged() {
+    let mut ends = Ends::begun();
+    for (key, is_lost) in [(1, true), (2, false)] {
+        let packet = ends.piece(0, key);
+        assert!(ends.hears(1, &packet));
+        let echo = ends.piece(1, key);
+        assert!(is_lost || !ends.hears(0, &echo), "the one before it is missing");
+    }
+    assert!(
+        ends.lanes[0].has_pieces() && ends.lanes[0].late_at().is_some(),
+        "the client does not wait any more"
+    );
+    assert_eq!(ends.quic(0, b""), Ok(true), "the server hears that answers are lost");
+    assert_eq!(ends.quic(1, b""), Ok(false));
+    assert_eq!((ends.read(1), ends.read(0)), ([[1; 16], [2; 16]].concat(), [[1; 16], [2; 16]].concat()));
+}
+
+#[test]
+fn only_a_piece_that_was_taken_and_did_not_come_again_is_answered_by_one() {
+    let mut ends = Ends::begun();
+    let _lost = ends.piece(0, 1);
+    let second = ends.piece(0, 2);
+    assert!(!ends.hears(1, &second));
+    assert!(!ends.lanes[1].takes(16), "nothing was taken that waits for an answer");
+    let mut ends = Ends::begun();
+    let packet = ends.piece(0, 1);
+    assert!(ends.hears(1, &packet) && ends.lanes[1].takes(16));
+    assert_eq!(ends.quic(0, b""), Ok(true));
+    assert!(!ends.lanes[1].takes(16), "the client waits for no answer on the lane any more");
 }
 
 proptest! {
