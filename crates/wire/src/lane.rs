@@ -45,7 +45,7 @@ pub struct LaneHeader {
     pub number: u8,
     /// The number of the next piece that the sender takes: it has all before it.
     pub awaited: u8,
-    /// Bytes that the sender has read of the stream as QUIC carries it, the lowest 32 bits.
+    /// Bytes that the sender has read of the stream as QUIC carries it, counted from the stream's own number, the lowest 32 bits.
     pub read: Option<u32>,
 }
 
