@@ -105,6 +105,26 @@ fn a_tunnel_that_is_renamed_carries_on_and_says_so() {
 }
 
 #[test]
+fn names_that_change_while_the_network_is_repaired_are_no_error() {
+    if !allowed() {
+        return;
+    }
+    let pair =
+        Pair::up(TwoHosts::direct(fast()).unwrap(), Extra { node: "forward = true", ..Extra::default() });
+    for _ in 0..8 {
+        // The repair follows at once, so that some renames fall amid it.
+        ip(&pair.hosts.a, &["address", "del", "10.77.0.1/24", "dev", "strait0"]);
+        eventually("the address is there again", || {
+            ip(&pair.hosts.a, &["link", "set", "strait0", "name", "other0"]);
+            ip(&pair.hosts.a, &["link", "set", "other0", "name", "strait0"]);
+            ip(&pair.hosts.a, &["address", "show", "dev", "strait0"]).contains("10.77.0.1")
+        });
+    }
+    eventually("there is nothing to warn of", || warnings(&pair).is_empty());
+    assert!(!log(&pair, 0).contains("another program changed the tunnel's network"), "{}", pair.logs());
+}
+
+#[test]
 fn a_peers_network_with_another_route_is_reached_when_that_is_gone() {
     if !allowed() {
         return;

@@ -1,6 +1,7 @@
 //! What another program took away from the tunnel is put back.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -13,6 +14,9 @@ use super::{Network, NetworkError, Plan, behind, dns, leftovers, request};
 
 /// The time between looks at tables that others can remove without an event.
 const UNSEEN: Duration = Duration::from_secs(10);
+
+/// Tries of a repair while another program renames the interface again and again.
+const RENAMED: usize = 8;
 
 /// What was done about what another program changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +37,19 @@ impl Network {
     /// # Errors
     /// [`NetworkError`]; what came before the failure is put back.
     pub fn repair(&mut self, plan: &Plan) -> Result<Repair, NetworkError> {
+        let mut repaired = self.repair_once(plan);
+        for _ in 1..RENAMED {
+            // Settings are files with the interface's name, which another program may change amid this, and change back.
+            let is_gone = |source: &io::Error| source.kind() == io::ErrorKind::NotFound;
+            if !matches!(&repaired, Err(NetworkError::Setting { source, .. }) if is_gone(source)) {
+                break;
+            }
+            repaired = self.repair_once(plan);
+        }
+        repaired
+    }
+
+    fn repair_once(&mut self, plan: &Plan) -> Result<Repair, NetworkError> {
         let LinkState { name, is_up } = self.look_at_link()?;
         let mut repair = Repair {
             went_down: self.is_up && !is_up,
