@@ -106,8 +106,7 @@ fn a_question_about_a_peer_goes_to_the_tunnel_that_has_it() {
     let _daemons = [0, 1].map(|which| {
         let peer = KnownPeer { site: &sites[which], at: None, more: "" };
         let node = format!("interface = \"tunnel{which}\"");
-        let text =
-            centre.configuration_without_tunnel(&[peer], Extra { node: &node, ..Extra::default() });
+        let text = centre.configuration_without_tunnel(&[peer], Extra { node: &node, ..Extra::default() });
         let config = centre.folder().join(format!("{which}.toml"));
         std::fs::write(&config, text.replace(&format!("listen = {PORT}"), "listen = 0")).unwrap();
         centre.start(&config, "run").unwrap()

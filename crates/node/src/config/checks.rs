@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use ipnet::IpNet;
-use strait_keying::{PrivateKey, PublicKey};
 use strait_keying::sessionless::DailyPolicy;
+use strait_keying::{PrivateKey, PublicKey};
 
 use super::manual::{FoundManual, ManualProblem};
 use super::problem::Problem;

@@ -418,7 +418,9 @@ pub enum Problem {
     )]
     OwnPrivateKey,
     /// A network with bits of a host.
-    #[error("`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for the address alone")]
+    #[error(
+        "`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for the address alone"
+    )]
     HostBits {
         /// As written.
         given: String,

@@ -659,17 +659,27 @@ fn a_node_is_not_its_own_peer() {
     let secret = own_key().expose();
     let file = folder.write("site.toml", format!("{NODE}{}", peer(&secret, "")), 0o644);
     let found = Config::load(&file).unwrap_err().to_string();
-    assert!(found.contains("5:14: this is the private key of this node") && !found.contains(&*secret), "{found}");
+    assert!(
+        found.contains("5:14: this is the private key of this node") && !found.contains(&*secret),
+        "{found}"
+    );
 }
 
 #[test]
 fn networks_have_no_bits_of_a_host() {
-    for (given, network, host) in
-        [("10.99.0.2/24", "10.99.0.0/24", "10.99.0.2/32"), ("2001:db8::1/64", "2001:db8::/64", "2001:db8::1/128")]
-    {
-        let said = format!("`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for");
+    for (given, network, host) in [
+        ("10.99.0.2/24", "10.99.0.0/24", "10.99.0.2/32"),
+        ("2001:db8::1/64", "2001:db8::/64", "2001:db8::1/128"),
+    ] {
+        let said = format!(
+            "`{given}` is an address and a network in one; write \"{network}\" for the network, \"{host}\" for"
+        );
         for section in ["[[peer]]\nallowed_ips = X", "[node]\nallow_outside = X", "[[compress]]\nfrom = X"] {
-            let value = if section.starts_with("[[compress") { format!("\"{given}\"") } else { format!("[\"{given}\"]") };
+            let value = if section.starts_with("[[compress") {
+                format!("\"{given}\"")
+            } else {
+                format!("[\"{given}\"]")
+            };
             let found = parse(&section.replace('X', &value)).unwrap_err().to_string();
             assert!(found.contains(&said), "{section}: {found}");
         }
