@@ -268,25 +268,18 @@ fn read_down(fields: &Fields<'_>) -> Result<LinkRate, MessageError> {
 
 /// Whether what arrives is told, and whether a rate is to be found out from it.
 fn read_delivery(fields: &Fields<'_>) -> Result<(DeliveryReporting, bool), MessageError> {
-    if fields.get(DELIVERY).is_none() {
-        return Ok((DeliveryReporting::Untold, false));
-    }
-    match fields.u8(DELIVERY, "delivery")? {
-        auto @ (0 | 1) => Ok((DeliveryReporting::Reported, auto == 1)),
-        given => Err(MessageError::Value { field: "delivery", given: given.into() }),
-    }
+    Ok(match read_switch(fields, DELIVERY, "delivery")? {
+        None => (DeliveryReporting::Untold, false),
+        Some(auto) => (DeliveryReporting::Reported, auto),
+    })
 }
 
 /// What is done with reports; an end that does not say it may estimate its rate.
 fn read_reports(fields: &Fields<'_>) -> Result<ReportWish, MessageError> {
-    if fields.get(REPORTS).is_none() {
-        return Ok(ReportWish::Often);
-    }
-    match fields.u8(REPORTS, "reports")? {
-        0 => Ok(ReportWish::Changes),
-        1 => Ok(ReportWish::Often),
-        given => Err(MessageError::Value { field: "reports", given: given.into() }),
-    }
+    Ok(match read_switch(fields, REPORTS, "reports")? {
+        Some(false) => ReportWish::Changes,
+        None | Some(true) => ReportWish::Often,
+    })
 }
 
 /// Whether losses are repaired; bits that this node does not know are of no use to it.
@@ -333,24 +326,25 @@ fn emit_cache(cache: DomainCache) -> [u8; 12] {
 
 /// Whether ESP may come directly behind IP; an end that does not say it takes none.
 fn read_direct(fields: &Fields<'_>) -> Result<DirectEsp, MessageError> {
-    if fields.get(DIRECT).is_none() {
-        return Ok(DirectEsp::Off);
-    }
-    match fields.u8(DIRECT, "direct")? {
-        0 => Ok(DirectEsp::Off),
-        1 => Ok(DirectEsp::Taken),
-        given => Err(MessageError::Value { field: "direct", given: given.into() }),
-    }
+    Ok(match read_switch(fields, DIRECT, "direct")? {
+        None | Some(false) => DirectEsp::Off,
+        Some(true) => DirectEsp::Taken,
+    })
 }
 
 /// True if pieces of streams may come inside ESP; an end that does not say it takes none.
 fn read_lanes(fields: &Fields<'_>) -> Result<bool, MessageError> {
-    if fields.get(LANES).is_none() {
-        return Ok(false);
+    Ok(read_switch(fields, LANES, "lanes")?.unwrap_or(false))
+}
+
+/// A field of one byte that is 0 or 1; none where it is not there.
+fn read_switch(fields: &Fields<'_>, tag: u8, field: &'static str) -> Result<Option<bool>, MessageError> {
+    if fields.get(tag).is_none() {
+        return Ok(None);
     }
-    match fields.u8(LANES, "lanes")? {
-        said @ (0 | 1) => Ok(said == 1),
-        given => Err(MessageError::Value { field: "lanes", given: given.into() }),
+    match fields.u8(tag, field)? {
+        on @ (0 | 1) => Ok(Some(on == 1)),
+        given => Err(MessageError::Value { field, given: given.into() }),
     }
 }
 
