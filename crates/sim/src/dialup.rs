@@ -170,5 +170,10 @@ impl DialUp {
     }
 }
 
+/// Returns the two bytes of a header from `at` on, as a number.
+fn get(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
 #[cfg(test)]
 mod tests;

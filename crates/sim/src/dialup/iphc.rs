@@ -14,6 +14,9 @@ use core::time::Duration;
 use strait_clock::Time;
 use strait_wire::ip;
 
+use super::get;
+use crate::packet::put16;
+
 /// Contexts that both ends remember (RFC 3544 section 2.1: `NON_TCP_SPACE` 15, the number of the last).
 const CONTEXTS: usize = 16;
 /// Compressed headers between two full ones at most, and the time after one in which there are any (RFC 2507 section 14, `F_MAX_PERIOD` and
@@ -67,8 +70,8 @@ impl IphcHeaders {
         }
         if len == 28 {
             let has_sum = u16::from(get(packet, UDP_SUM) != 0);
-            put(&mut headers, UDP_LENGTH, 0);
-            put(&mut headers, UDP_SUM, has_sum);
+            put16(&mut headers, UDP_LENGTH, 0);
+            put16(&mut headers, UDP_SUM, has_sum);
         }
         (whole && right).then_some(IphcHeaders(headers))
     }
@@ -88,7 +91,7 @@ impl IphcHeaders {
     }
 }
 
-/// A flow that the sender has told of.
+/// A flow that has a context.
 #[derive(Clone, Debug)]
 struct IphcFlow {
     headers: IphcHeaders,
@@ -146,7 +149,7 @@ fn full(place: usize, flow: &IphcFlow, packet: &[u8]) -> IphcPacket {
     let mut sent = packet.to_vec();
     sent[LENGTH..LENGTH + 2].copy_from_slice(&[flow.generation, place as u8]);
     if flow.headers.is_udp() {
-        put(&mut sent, UDP_LENGTH, 0);
+        put16(&mut sent, UDP_LENGTH, 0);
     }
     IphcPacket::Full(sent)
 }
@@ -207,7 +210,7 @@ impl IphcExpander {
         }
         lengths(&mut packet)?;
         let sum = ip::v4_header_checksum(&packet[..ip::V4_HEADER_LEN]);
-        put(&mut packet, SUM, sum);
+        put16(&mut packet, SUM, sum);
         Some(packet)
     }
 }
@@ -219,19 +222,11 @@ fn lengths(packet: &mut [u8]) -> Option<()> {
     if packet.len() < if udp { 28 } else { 20 } {
         return None;
     }
-    put(packet, LENGTH, len);
+    put16(packet, LENGTH, len);
     if udp {
-        put(packet, UDP_LENGTH, len - 20);
+        put16(packet, UDP_LENGTH, len - 20);
     }
     Some(())
-}
-
-fn get(packet: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([packet[at], packet[at + 1]])
-}
-
-fn put(packet: &mut [u8], at: usize, value: u16) {
-    packet[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
 #[cfg(test)]

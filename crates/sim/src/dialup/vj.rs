@@ -1,5 +1,8 @@
 //! Van Jacobson's compression of the headers of TCP over IPv4 (RFC 1144): of most packets, what changed since the one before.
 
+use super::get;
+use crate::packet::put16;
+
 /// Connections that both ends remember (RFC 1332 section 4 suggests 16).
 const VJ_SLOTS: usize = 16;
 /// Bytes of both headers without options.
@@ -219,11 +222,11 @@ impl VjExpander {
                 if mask & NEW_U != 0 {
                     now[33] |= URG;
                     let urgent = decode(&mut rest)?;
-                    now[38..40].copy_from_slice(&urgent.to_be_bytes());
+                    put16(now, 38, urgent);
                 }
                 if mask & NEW_W != 0 {
                     let window = get(now, 34).wrapping_add(decode(&mut rest)?);
-                    now[34..36].copy_from_slice(&window.to_be_bytes());
+                    put16(now, 34, window);
                 }
                 for (bit, at) in [(NEW_A, 28), (NEW_S, 24)] {
                     if mask & bit != 0 {
@@ -234,11 +237,11 @@ impl VjExpander {
         }
         let ident = if mask & NEW_I != 0 { decode(&mut rest)? } else { 1 };
         let ident = get(now, 4).wrapping_add(ident);
-        now[4..6].copy_from_slice(&ident.to_be_bytes());
+        put16(now, 4, ident);
         slot.len = u16::try_from(now.len() + rest.len()).ok()?;
-        now[2..4].copy_from_slice(&slot.len.to_be_bytes());
+        put16(now, 2, slot.len);
         let sum = strait_wire::ip::v4_header_checksum(&now[..IPV4]);
-        now[10..12].copy_from_slice(&sum.to_be_bytes());
+        put16(now, 10, sum);
         Some([&now[..], rest].concat())
     }
 }
@@ -276,10 +279,6 @@ fn octet(rest: &mut &[u8]) -> Option<u8> {
     let (first, others) = rest.split_first()?;
     *rest = others;
     Some(*first)
-}
-
-fn get(bytes: &[u8], at: usize) -> u16 {
-    u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
 fn get32(bytes: &[u8], at: usize) -> u32 {

@@ -6,10 +6,10 @@ use super::*;
 fn packet(protocol: u8, ident: u16, behind: &[u8]) -> Vec<u8> {
     let mut packet = vec![0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, protocol, 0, 0, 10, 0, 1, 1, 10, 0, 2, 1];
     packet.extend(behind);
-    put(&mut packet, IDENT, ident);
+    put16(&mut packet, IDENT, ident);
     lengths(&mut packet).unwrap();
     let sum = ip::v4_header_checksum(&packet[..ip::V4_HEADER_LEN]);
-    put(&mut packet, SUM, sum);
+    put16(&mut packet, SUM, sum);
     packet
 }
 
@@ -56,7 +56,7 @@ fn what_changes_begins_a_generation_that_an_old_context_does_not_explain() {
     let mut other = esp(2, 2);
     other[8] = 63;
     let sum = ip::v4_header_checksum(&other[..ip::V4_HEADER_LEN]);
-    put(&mut other, SUM, sum);
+    put16(&mut other, SUM, sum);
     for one in [esp(1, 1), esp(2, 2)] {
         assert_eq!(expander.expand(&compressor.compress(&one, Time::ZERO)), Some(one));
     }
