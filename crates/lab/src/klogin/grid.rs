@@ -135,7 +135,8 @@ impl FtpGrid {
         };
         let shown = [(FileCipher::Plain, false), (FileCipher::Aes, false), (FileCipher::Aes, true)];
         let mut today = Vec::new();
-        for link in LINKS.iter().filter_map(|(_, bits)| Some((Rate::from_bits(*bits)?, transfer::DELAY))) {
+        for rate in LINKS.iter().filter_map(|(_, bits)| Rate::from_bits(*bits)) {
+            let link = transfer::today(rate, transfer::DELAY);
             let [plain, aes, both] =
                 shown.map(|(cipher, before)| transfer::over_link(link, text(cipher, before)));
             let tunnel = transfer::through_tunnel(link, text(FileCipher::Plain, false));

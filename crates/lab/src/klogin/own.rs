@@ -93,10 +93,9 @@ impl OwnLine {
         // The tunnel's ends are not at the modems, which would have nothing to compress of what it sends.
         cells[0].push(None::<f64>.into_iter().collect());
         let rate = Rate::from_bits(settings.line).ok_or_else(|| no_rate(self))?;
-        cells[1].extend(
-            ways.iter().map(|file| computed(kbytes(transfer::over_link((rate, settings.delay), file)))),
-        );
-        let tunnel = transfer::through_tunnel((rate, settings.delay), &content.clone().into());
+        let link = transfer::today(rate, settings.delay);
+        cells[1].extend(ways.iter().map(|file| computed(kbytes(transfer::over_link(link, file)))));
+        let tunnel = transfer::through_tunnel(link, &content.clone().into());
         let tunnel = tunnel.map_err(|error| Error::refused("a node", "run")(error.into()))?;
         cells[1].push(computed(kbytes(tunnel)));
         let columns = ["plain", "aes", "gz, aes", "Strait, codec auto"];

@@ -186,18 +186,18 @@ fn numbered(mut packet: Vec<u8>, ident: u16) -> Vec<u8> {
 }
 
 /// A link of today with this rate and this delay, each way.
-fn today((rate, delay): (Rate, Duration)) -> LinkSettings {
+pub(super) fn today(rate: Rate, delay: Duration) -> LinkSettings {
     LinkSettings::modem(rate, delay, WAIT)
 }
 
-/// Seconds until a file has come over a link of this rate and delay, without a tunnel.
-pub(super) fn over_link(link: (Rate, Duration), file: &Arc<[u8]>) -> f64 {
+/// Seconds until a file has come over a link that is like this each way, without a tunnel.
+pub(super) fn over_link(link: LinkSettings, file: &Arc<[u8]>) -> f64 {
     let shapes =
         [(0, 1), (1, 0)].map(|(from, to)| FlowShape::new(HOSTS[from].inner_v4(20), HOSTS[to].inner_v4(20)));
     let settings = TcpSettings { step: STEPS[0], ..TcpSettings::default() };
     let mut sender = TcpSender::carrying(shapes[0], settings, Arc::clone(file));
     let mut receiver = TcpReceiver::new(shapes[1]);
-    let mut links = [SimLink::new(today(link), 1), SimLink::new(today(link), 2)];
+    let mut links = [SimLink::new(link, 1), SimLink::new(link, 2)];
     let mut events: EventQueue<(usize, Vec<u8>)> = EventQueue::default();
     let begin = Time::from_millis(1000);
     let (mut now, end) = (begin, begin + LONGEST);
@@ -225,20 +225,15 @@ pub(super) fn over_link(link: (Rate, Duration), file: &Arc<[u8]>) -> f64 {
     f64::INFINITY
 }
 
-/// Seconds until a file has come over a link of this rate and delay, through a tunnel that may compress it as it chooses.
+/// Seconds until a file has come over a link that is like this each way, through a tunnel that may compress it as it chooses.
 ///
 /// # Errors
 /// [`SetupError`] when no node can run so.
-pub(super) fn through_tunnel(link: (Rate, Duration), file: &Arc<[u8]>) -> Result<f64, SetupError> {
-    let node = |id| NodeSettings { up: LinkRate::Given(link.0), rules: rules(), ..NodeSettings::new(id) };
+pub(super) fn through_tunnel(link: LinkSettings, file: &Arc<[u8]>) -> Result<f64, SetupError> {
+    let up = link.rate.map_or(LinkRate::Unpaced, LinkRate::Given);
+    let node = |id| NodeSettings { up, rules: rules(), ..NodeSettings::new(id) };
     let [a, b] = HOSTS;
-    let pair = PairSettings {
-        a: node(a),
-        b: node(b),
-        forth: today(link),
-        back: today(link),
-        ..PairSettings::default()
-    };
+    let pair = PairSettings { a: node(a), b: node(b), forth: link, back: link, ..PairSettings::default() };
     let mut network = SimNetwork::pair(1, pair)?;
     network.run_until_up(a, b, LONGEST);
     // What the handshake has left behind is over.
@@ -287,7 +282,7 @@ mod tests {
             assert_eq!(session.dial_up.way(0).tally().damaged + session.dial_up.way(1).tally().damaged, 0);
         }
         let Some(rate) = Rate::from_bits(1_540_000) else { panic!("a rate") };
-        let link = (rate, DELAY);
+        let link = today(rate, DELAY);
         let (plain, tunnel) = (over_link(link, &file), through_tunnel(link, &file).unwrap());
         assert!(plain < 1.0 && tunnel < 1.0, "{plain} {tunnel}");
     }

@@ -14,10 +14,10 @@ use crate::klogin::KloginLab;
 
 /// How long a session may take over a line on which its handshake takes some five seconds.
 const SESSION: Duration = Duration::from_secs(60);
-/// The rate that daemons are told, the lines of `[link]`: 14 of its 14.4 kbit/s, as they do not know of its framing.
+/// The lines of `[link]` for daemons: 14 of the line's 14.4 kbit/s, as they do not know of its framing.
 fn link(line: u64) -> String {
-    let told = line * 35 / 36;
-    format!("up = \"{told}bit\"\ndown = \"{told}bit\"\n")
+    let rate = line * 35 / 36;
+    format!("up = \"{rate}bit\"\ndown = \"{rate}bit\"\n")
 }
 
 /// Options of both daemons that are not as usual.
