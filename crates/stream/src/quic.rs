@@ -224,7 +224,7 @@ impl Streams {
             self.pool.out.stirred.insert(handle);
         }
         if was_fresh {
-            self.note_named((handle, id), key);
+            self.note_named(key);
         }
         self.pool.settle(handle, key);
         read
@@ -269,9 +269,9 @@ impl Streams {
 
     /// Does what is due at `now`.
     pub fn timeout(&mut self, now: Time) {
-        let told: Vec<usize> =
+        let tells: Vec<usize> =
             self.telling().filter(|(_, at)| *at <= now).map(|(handle, _)| handle).collect();
-        self.pool.out.stirred.extend(told);
+        self.pool.out.stirred.extend(tells);
         let due: Vec<usize> =
             self.pool.live.iter().filter(|(_, it)| it.due_at() <= now).map(|(at, _)| *at).collect();
         for handle in due {

@@ -96,7 +96,7 @@ pub(super) struct Inbox {
     pub(super) fragment: Option<Box<PartialPacket>>,
     pub(super) assembly: Assembly,
     pub(super) spi: Spi,
-    /// How many associations were accepted before.
+    /// Associations that were accepted before it.
     pub(super) generation: u64,
     pub(super) history: InboxHistory,
 }

@@ -48,9 +48,9 @@ pub(super) struct LiveConnection {
     local: Option<IpAddr>,
     /// Bytes of datagrams that may still leave before there is a session.
     early: u64,
-    /// When QUIC wants its timers run, or what left on a lane is late.
+    /// The time at which QUIC wants its timers run, or what left on a lane is late.
     due: Time,
-    /// The time at which something is told on a lane, where both ends take pieces.
+    /// The time at which a lane says what it read, where both ends take pieces.
     pub(super) tells_at: Option<Time>,
     /// How often it may still be asked for a probe of the path's MTU before anything else leaves.
     searches: u8,

@@ -8,7 +8,7 @@
 //! both     records         what QUIC carries of such a stream: a head, pieces that may be lost, and what is written
 //! ```
 //!
-//! A piece leaves only while QUIC has no byte of the stream that the other end has not read, as that has told: so each piece has its
+//! A piece leaves only while QUIC has no byte of the stream that the other end has not read, as it has said: so each piece has its
 //! place behind these. Every byte arrives once and in order, whatever is lost, late or repeated:
 //!
 //! - a packet is taken whole or not at all: with a piece that is not the awaited one, or has no room, nothing is acknowledged;
@@ -82,10 +82,10 @@ pub(super) struct Lane {
     /// The number that is awaited, and how long the last pieces were.
     awaited: u8,
     taken: VecDeque<usize>,
-    /// Bytes that were read here; and what was told of that, and in which session.
+    /// Bytes that were read here; and how many of them the last packet said, and in which session.
     read: u64,
     told: Option<(u64, u64)>,
-    /// The time at which something is told by itself.
+    /// The time at which a packet without a piece says what was read.
     tells_at: Option<Time>,
     /// A piece that was taken is to be answered, which acknowledges it.
     answers: bool,
@@ -263,7 +263,7 @@ impl Lane {
         record.put_u8((first << 2) | count);
         record.put_u16((pieces + len) as u16);
         if count > 0 {
-            // What told of the association may be lost with them.
+            // The packet that named the association may be lost with them.
             self.told = None;
         }
         self.pieces.drain(..).for_each(|piece| record.extend_from_slice(piece.bytes()));

@@ -49,7 +49,8 @@ impl Streams {
     }
 
     /// Gives a stream that this end has just opened a lane, where the link is slow and a person waits.
-    pub(super) fn give_lane(&mut self, (handle, id): (usize, StreamId), key: StreamKey) {
+    pub(super) fn give_lane(&mut self, key: StreamKey) {
+        let Ok((handle, id)) = self.pool.place(key) else { return };
         let Some(connection) = self.pool.live.get(&handle) else { return };
         let (peer, base) = (connection.peer, connection.lane_base(id));
         let Some((peer, base)) = self.peers.get_mut(&peer).zip(base) else { return };
@@ -69,7 +70,8 @@ impl Streams {
     }
 
     /// A stream of the peer's may have named its lane, which an earlier one has no more.
-    pub(super) fn note_named(&mut self, (handle, id): (usize, StreamId), key: StreamKey) {
+    pub(super) fn note_named(&mut self, key: StreamKey) {
+        let Ok((handle, id)) = self.pool.place(key) else { return };
         let Some(connection) = self.pool.live.get(&handle) else { return };
         let lane = connection.streams.get(&id).and_then(|stream| stream.lane.as_ref());
         let peer = self.peers.get_mut(&connection.peer);
@@ -83,11 +85,11 @@ impl Streams {
         }
     }
 
-    /// Connections on which something is to be told on a lane, and when; only where that can leave.
+    /// Connections on which a lane is to say what it read, and when; only where that can leave.
     pub(super) fn telling(&self) -> impl Iterator<Item = (usize, Time)> {
         let takes = |id| self.peers.get(id).is_some_and(|peer: &StreamPeer| peer.counters.stream.lanes());
-        let told = self.pool.live.iter().filter_map(|(handle, it)| Some((*handle, it.tells_at?, &it.peer)));
-        told.filter(move |(.., peer)| takes(*peer)).map(|(handle, at, _)| (handle, at))
+        let all = self.pool.live.iter().filter_map(|(handle, it)| Some((*handle, it.tells_at?, &it.peer)));
+        all.filter(move |(.., peer)| takes(*peer)).map(|(handle, at, _)| (handle, at))
     }
 }
 

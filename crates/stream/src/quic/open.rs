@@ -47,7 +47,7 @@ impl Streams {
         {
             peer.waiting.remove(0);
             self.pool.put(key, (handle, stream));
-            self.give_lane((handle, stream), key);
+            self.give_lane(key);
             self.pool.out.stirred.insert(handle);
             self.pool.out.events.push_back(StreamEvent::Writable(key));
         }

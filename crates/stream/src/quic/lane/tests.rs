@@ -5,7 +5,7 @@ use super::*;
 
 const ROUND: Duration = Duration::from_millis(200);
 
-/// What is read is counted from here.
+/// The number that bytes read are counted from.
 const BASE: u32 = u32::MAX - 20;
 
 /// A client's end and a server's, and the number of the last packet that arrived.

@@ -10,7 +10,7 @@ const ROUND: Duration = Duration::from_millis(200);
 /// The time after which everything that waits for a time has happened.
 const LONG: Duration = Duration::from_secs(30);
 
-/// What happens between two ends.
+/// An event between two ends.
 #[derive(Clone, Copy, Debug)]
 enum Happening {
     /// An end writes so many bytes.
